@@ -10,8 +10,12 @@ use load::fuzzing::same_for_every_cut_of_http2;
 
 fuzz_target!(|input: &[u8]| {
     let [count, rest @ ..] = input else { return };
-    let Some((places, bytes)) = rest.split_at_checked(usize::from(count % 8) * 2) else { return };
-    let cuts: Vec<_> =
-        places.chunks_exact(2).map(|place| usize::from(u16::from_le_bytes([place[0], place[1]]))).collect();
+    let Some((places, bytes)) = rest.split_at_checked(usize::from(count % 8) * 2) else {
+        return;
+    };
+    let cuts: Vec<_> = places
+        .chunks_exact(2)
+        .map(|place| usize::from(u16::from_le_bytes([place[0], place[1]])))
+        .collect();
     same_for_every_cut_of_http2(bytes, &cuts);
 });

@@ -15,8 +15,14 @@ fuzz_target!(|input: &[u8]| {
         Ok(load) => {
             assert!(!load.requests.is_empty());
             for request in load.requests {
-                assert!(request.weight > 0 && request.path.starts_with('/'), "{request:?}");
-                assert!(!request.method.is_empty() && !request.name.is_empty(), "{request:?}");
+                assert!(
+                    request.weight > 0 && request.path.starts_with('/'),
+                    "{request:?}"
+                );
+                assert!(
+                    !request.method.is_empty() && !request.name.is_empty(),
+                    "{request:?}"
+                );
             }
         }
         Err(problems) => show(&text, &problems),

@@ -20,12 +20,24 @@ fuzz_target!(|input: &[u8]| {
     let mut lines = text.lines();
     let name = lines.next().unwrap_or_default().to_owned();
     let variant = |line: &str| {
-        let source = DraftSource::command(line).or_else(|_| DraftSource::image(line)).ok()?;
-        Some(DraftVariant { name: None, source, from: line.to_owned() })
+        let source = DraftSource::command(line)
+            .or_else(|_| DraftSource::image(line))
+            .ok()?;
+        Some(DraftVariant {
+            name: None,
+            source,
+            from: line.to_owned(),
+        })
     };
     let variants: Vec<_> = lines.filter_map(variant).take(VARIANTS_MAX).collect();
     if !variants.is_empty() {
-        let written = Draft { made_by: name.clone(), name, variants, ..Draft::default() }.write();
+        let written = Draft {
+            made_by: name.clone(),
+            name,
+            variants,
+            ..Draft::default()
+        }
+        .write();
         toml::from_str::<toml::Table>(&written.text).expect("a draft is TOML");
         judge(&written.text, plan::parse(&written.text, Path::new(FOLDER)));
     }

@@ -20,15 +20,31 @@ impl Source for Map<'_> {
 
 fuzz_target!(|input: &[u8]| {
     let [profile, map] = parts(input);
-    let Ok(profile) = read_any("input", profile) else { return };
-    let naming = Naming { directory: "/srv", source: &Map(map) };
-    let windows = [Window { start_ns: 5000, end_ns: 40_000 }, Window { start_ns: 9, end_ns: 3 }];
+    let Ok(profile) = read_any("input", profile) else {
+        return;
+    };
+    let naming = Naming {
+        directory: "/srv",
+        source: &Map(map),
+    };
+    let windows = [
+        Window {
+            start_ns: 5000,
+            end_ns: 40_000,
+        },
+        Window {
+            start_ns: 9,
+            end_ns: 3,
+        },
+    ];
     let mut cuts = vec![profile.cut(&naming)];
     if let Profile::Cpu(profile) = &profile {
         cuts.extend(windows.map(|window| cpu_tree(profile, Some(window), &naming)));
     }
     for Cut { tree, .. } in cuts {
-        let above = |(index, node): (usize, &explain::Node)| node.parent.is_none_or(|parent| parent < index);
+        let above = |(index, node): (usize, &explain::Node)| {
+            node.parent.is_none_or(|parent| parent < index)
+        };
         assert!(tree.nodes.iter().enumerate().all(above));
         let trees = [("input".to_owned(), &tree)];
         folded(&tree, Unit::Nanoseconds);

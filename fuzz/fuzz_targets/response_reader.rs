@@ -13,10 +13,16 @@ use load::fuzzing::same_for_every_cut;
 const EVERY_BYTE_MAX: usize = 300;
 
 fuzz_target!(|input: &[u8]| {
-    let [method, count, rest @ ..] = input else { return };
-    let Some((places, bytes)) = rest.split_at_checked(usize::from(count % 8) * 2) else { return };
-    let cuts: Vec<_> =
-        places.chunks_exact(2).map(|place| usize::from(u16::from_le_bytes([place[0], place[1]]))).collect();
+    let [method, count, rest @ ..] = input else {
+        return;
+    };
+    let Some((places, bytes)) = rest.split_at_checked(usize::from(count % 8) * 2) else {
+        return;
+    };
+    let cuts: Vec<_> = places
+        .chunks_exact(2)
+        .map(|place| usize::from(u16::from_le_bytes([place[0], place[1]])))
+        .collect();
     let head = method % 2 == 1;
     same_for_every_cut(bytes, head, &cuts);
     if bytes.len() <= EVERY_BYTE_MAX {

@@ -17,10 +17,19 @@ fuzz_target!(|input: &[u8]| {
     let [length, bytes @ ..] = input else { return };
     let whole = read([bytes].into_iter());
     let pieces = read(bytes.chunks(usize::from(*length) + 1));
-    assert_eq!(pieces, whole, "fed in pieces of {}", usize::from(*length) + 1);
+    assert_eq!(
+        pieces,
+        whole,
+        "fed in pieces of {}",
+        usize::from(*length) + 1
+    );
 
     for finding in &whole.findings {
-        for (_, figure) in finding.cases.iter().flat_map(|case| case.evidence.figures()) {
+        for (_, figure) in finding
+            .cases
+            .iter()
+            .flat_map(|case| case.evidence.figures())
+        {
             assert!(figure.value.is_finite(), "{finding:?}");
         }
     }
@@ -28,7 +37,13 @@ fuzz_target!(|input: &[u8]| {
         assert!(run.lines.first <= run.lines.last, "{run:?}");
     }
     for candidate in 0..whole.groups.len().clamp(1, LABELS_MAX) {
-        draw(&Audited { audit: &whole, comparison: compare(&whole, 0, candidate) }, false);
+        draw(
+            &Audited {
+                audit: &whole,
+                comparison: compare(&whole, 0, candidate),
+            },
+            false,
+        );
     }
 });
 

@@ -5,7 +5,10 @@ use report::plot::Ground;
 use report::{FORMS, HTML, Look, Report, render};
 
 /// A narrow terminal.
-const LOOK: Look = Look { width: 60, ground: Ground::Light };
+const LOOK: Look = Look {
+    width: 60,
+    ground: Ground::Light,
+};
 
 /// Draws a report in every form; pages, which are slow, where `slowly`.
 pub fn draw(report: &dyn Report, slowly: bool) {
@@ -19,9 +22,18 @@ pub fn draw(report: &dyn Report, slowly: bool) {
 pub fn show(text: &str, problems: &[Problem]) {
     assert!(!problems.is_empty());
     for problem in problems {
-        assert!(text.get(problem.span.clone()).is_some(), "{problem:?} lies outside the text");
-        assert!(problem.line_column(text).0 <= text.lines().count() + 1, "{problem:?}");
-        assert!(!problem.message.is_empty() && !problem.message.contains(['\n', '\r', '\0']), "{problem:?}");
+        assert!(
+            text.get(problem.span.clone()).is_some(),
+            "{problem:?} lies outside the text"
+        );
+        assert!(
+            problem.line_column(text).0 <= text.lines().count() + 1,
+            "{problem:?}"
+        );
+        assert!(
+            !problem.message.is_empty() && !problem.message.contains(['\n', '\r', '\0']),
+            "{problem:?}"
+        );
     }
 }
 

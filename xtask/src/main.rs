@@ -34,15 +34,30 @@ fn run_tidy(root: &Path) -> ExitCode {
         Err(error) => return failed(&format!("cannot read {}: {error}", root.display())),
     };
     let violations = tidy::violations(&tree);
-    violations.iter().for_each(|violation| println!("{violation}"));
-    println!("tidy: {} files, {} violations", tree.files().len(), violations.len());
-    if violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    violations
+        .iter()
+        .for_each(|violation| println!("{violation}"));
+    println!(
+        "tidy: {} files, {} violations",
+        tree.files().len(),
+        violations.len()
+    );
+    if violations.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn write_seeds(folder: &Path) -> ExitCode {
     match seeds::write(folder) {
         Ok(count) => println!("seeds: {count} in {}", folder.display()),
-        Err(error) => return failed(&format!("cannot write seeds to {}: {error}", folder.display())),
+        Err(error) => {
+            return failed(&format!(
+                "cannot write seeds to {}: {error}",
+                folder.display()
+            ));
+        }
     }
     ExitCode::SUCCESS
 }

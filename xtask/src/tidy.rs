@@ -43,11 +43,22 @@ pub struct TidyFinding {
 
 /// Returns all violations in the tree, by file and line: `path:line: rule: what: remedy`.
 pub fn violations(tree: &SourceTree) -> Vec<String> {
-    let of_rule =
-        |(rule, find): &TidyRule| find(tree).into_iter().map(|finding| (*rule, finding)).collect::<Vec<_>>();
+    let of_rule = |(rule, find): &TidyRule| {
+        find(tree)
+            .into_iter()
+            .map(|finding| (*rule, finding))
+            .collect::<Vec<_>>()
+    };
     let mut all: Vec<(&str, TidyFinding)> = RULES.iter().flat_map(of_rule).collect();
     all.sort_by(|(_, a), (_, b)| (&a.path, a.line).cmp(&(&b.path, b.line)));
-    let told =
-        |(rule, TidyFinding { path, line, what, remedy })| format!("{path}:{line}: {rule}: {what}: {remedy}");
+    let told = |(
+        rule,
+        TidyFinding {
+            path,
+            line,
+            what,
+            remedy,
+        },
+    )| format!("{path}:{line}: {rule}: {what}: {remedy}");
     all.into_iter().map(told).collect()
 }

@@ -58,10 +58,17 @@ pub const SESSIONS_MIN: usize = 4;
 
 /// Compares two records, the earlier one first. `all` are records of any kind. Those with the same plan,
 /// machine and conditions determine the variation between runs.
-pub fn across<'a>(before: &Record, after: &Record, all: impl IntoIterator<Item = &'a Essentials>) -> Across {
+pub fn across<'a>(
+    before: &Record,
+    after: &Record,
+    all: impl IntoIterator<Item = &'a Essentials>,
+) -> Across {
     let findings: Vec<Finding> = other_machine(before, after).into_iter().collect();
     let differences = Conditions::of(before).differences(&Conditions::of(after));
-    let mut left_out: Vec<String> = differences.iter().map(|one| format!("all: {one}")).collect();
+    let mut left_out: Vec<String> = differences
+        .iter()
+        .map(|one| format!("all: {one}"))
+        .collect();
     let plans = [before, after].map(|record| &record.header.plan);
     left_out.extend(other_plan(plans[0], plans[1]).map(|what| format!("all: {what}")));
     let [one, other] = plans.map(|plan| asked(&plan.design));
@@ -75,16 +82,28 @@ pub fn across<'a>(before: &Record, after: &Record, all: impl IntoIterator<Item =
         left_out.extend(differs.then(|| format!("all: {what}")));
     }
     for (which, record) in [("first", before), ("second", after)] {
-        let is_whole = record.ended.as_ref().is_some_and(|ended| ended.reason.is_own());
+        let is_whole = record
+            .ended
+            .as_ref()
+            .is_some_and(|ended| ended.reason.is_own());
         left_out.extend((!is_whole).then(|| format!("all: the {which} record is unfinished")));
-        left_out.extend((!record.damage.is_empty()).then(|| format!("all: the {which} record is damaged")));
+        left_out.extend(
+            (!record.damage.is_empty()).then(|| format!("all: the {which} record is damaged")),
+        );
     }
     let mut shifts = Vec::new();
     if findings.is_empty() && left_out.is_empty() {
-        let sessions: Vec<&Essentials> = all.into_iter().filter(|of| is_like(of, before, after)).collect();
+        let sessions: Vec<&Essentials> = all
+            .into_iter()
+            .filter(|of| is_like(of, before, after))
+            .collect();
         shifts = shifted(before, after, &sessions, &mut left_out);
     }
-    Across { findings, shifts, left_out }
+    Across {
+        findings,
+        shifts,
+        left_out,
+    }
 }
 
 /// Parts of a design that affect figures and are not conditions: SLO, request, and whether quantiles are
@@ -114,7 +133,11 @@ fn asked(design: &Design) -> (&[Limit], Option<&str>, bool) {
         arrivals: _,
         slo,
     } = design;
-    (slo, endpoint.as_ref().map(|endpoint| endpoint.name.as_str()), *pooled)
+    (
+        slo,
+        endpoint.as_ref().map(|endpoint| endpoint.name.as_str()),
+        *pooled,
+    )
 }
 
 /// Why figures of two plans are not comparable, whatever their variants.
@@ -142,7 +165,13 @@ fn other_plan(one: &Plan, other: &Plan) -> Option<&'static str> {
     } = one;
     let places = |of: &Generators| {
         // The path of the program and its address of this machine do not change the load.
-        let Generators { local, ssh, kubernetes, program: _, address: _ } = of.clone();
+        let Generators {
+            local,
+            ssh,
+            kubernetes,
+            program: _,
+            address: _,
+        } = of.clone();
         (local, ssh, kubernetes)
     };
     (places(generators) != places(&other.generators)).then_some("load from other generators")
@@ -152,7 +181,14 @@ fn other_plan(one: &Plan, other: &Plan) -> Option<&'static str> {
 fn other_variant(one: (&Variant, &Record), other: (&Variant, &Record)) -> Option<&'static str> {
     let ((one, before), (other, after)) = (one, other);
     // Different start commands of services are a reason to compare two records.
-    let Variant { name: _, levels: _, services: _, entry: _, load, expect } = one;
+    let Variant {
+        name: _,
+        levels: _,
+        services: _,
+        entry: _,
+        load,
+        expect,
+    } = one;
     if load.comparable(before.pacing()) != other.load.comparable(after.pacing()) {
         return Some("another load was asked for");
     }
@@ -164,17 +200,27 @@ fn other_variant(one: (&Variant, &Record), other: (&Variant, &Record)) -> Option
 
 /// Whether a record is another run of the later record's plan.
 fn is_like(known: &Essentials, before: &Record, after: &Record) -> bool {
-    let compared = [before, after].iter().any(|record| record.header.created == known.created);
+    let compared = [before, after]
+        .iter()
+        .any(|record| record.header.created == known.created);
     !compared
         && known.is_whole()
         && known.plan == plan_mark(&after.header.plan)
         && differences(&known.environment, &after.header.environment).is_empty()
-        && known.conditions.differences(&Conditions::of(after)).is_empty()
+        && known
+            .conditions
+            .differences(&Conditions::of(after))
+            .is_empty()
 }
 
 /// Half-width of the logarithm of a ratio of two runs, from the spread of the logarithms of other runs'
 /// values.
-fn half_width(sessions: &[&Essentials], variant: &str, metric: Metric, level: f64) -> (usize, Option<f64>) {
+fn half_width(
+    sessions: &[&Essentials],
+    variant: &str,
+    metric: Metric,
+    level: f64,
+) -> (usize, Option<f64>) {
     let figures = sessions.iter().flat_map(|one| &one.figures);
     let of_it = figures.filter(|figure| figure.variant == variant && figure.metric == metric);
     let logs: Vec<f64> = of_it.map(|figure| figure.value.ln()).collect();
@@ -184,46 +230,77 @@ fn half_width(sessions: &[&Essentials], variant: &str, metric: Metric, level: f6
         // For the mean of n values the half-width is t s/√n. For a difference of two values it is t s √2.
         Some((mean.high - mean.value) * (2.0 * logs.len() as f64).sqrt())
     };
-    (logs.len(), if logs.len() < SESSIONS_MIN { None } else { width() })
+    (
+        logs.len(),
+        if logs.len() < SESSIONS_MIN {
+            None
+        } else {
+            width()
+        },
+    )
 }
 
-fn shifted(before: &Record, after: &Record, runs: &[&Essentials], left_out: &mut Vec<String>) -> Vec<Shift> {
+fn shifted(
+    before: &Record,
+    after: &Record,
+    runs: &[&Essentials],
+    left_out: &mut Vec<String>,
+) -> Vec<Shift> {
     let conclusions = (conclude(before), conclude(after));
     let blocks = (BlockFigures::all(before), BlockFigures::all(after));
     let (ours, theirs) = (&before.header.plan.variants, &after.header.plan.variants);
     let mut sides = Vec::new();
     for (there, variant) in theirs.iter().enumerate() {
-        let here = ours.iter().enumerate().find(|(_, other)| other.name == variant.name);
+        let here = ours
+            .iter()
+            .enumerate()
+            .find(|(_, other)| other.name == variant.name);
         let void = |here| {
             let void = void_of(&conclusions.0, here).map(|check| ("first", check));
             void.or_else(|| void_of(&conclusions.1, there).map(|check| ("second", check)))
         };
         let why = match here {
             None => "only in the second record".to_owned(),
-            Some((here, other)) => match (other_variant((other, before), (variant, after)), void(here)) {
-                (Some(why), _) => why.to_owned(),
-                (None, Some((which, check))) => format!("invalid in the {which} record ({check})"),
-                (None, None) => {
-                    sides.extend(metrics(before, after).into_iter().map(|metric| (metric, here, there)));
-                    continue;
+            Some((here, other)) => {
+                match (other_variant((other, before), (variant, after)), void(here)) {
+                    (Some(why), _) => why.to_owned(),
+                    (None, Some((which, check))) => {
+                        format!("invalid in the {which} record ({check})")
+                    }
+                    (None, None) => {
+                        sides.extend(
+                            metrics(before, after)
+                                .into_iter()
+                                .map(|metric| (metric, here, there)),
+                        );
+                        continue;
+                    }
                 }
-            },
+            }
         };
         left_out.push(format!("{}: {why}", variant.name));
     }
-    let missing = ours.iter().filter(|of| theirs.iter().all(|other| other.name != of.name));
+    let missing = ours
+        .iter()
+        .filter(|of| theirs.iter().all(|other| other.name != of.name));
     left_out.extend(missing.map(|variant| format!("{}: only in the first record", variant.name)));
     let level = 1.0 - ALPHA / sides.len().max(1) as f64;
     let shift = |(metric, here, there): (Metric, usize, usize)| {
         let variant = &theirs[there].name;
-        let logs = (log_values(&blocks.0, metric, here), log_values(&blocks.1, metric, there));
+        let logs = (
+            log_values(&blocks.0, metric, here),
+            log_values(&blocks.1, metric, there),
+        );
         let (Some(first), Some(second)) = logs else {
             let title = metric.row().title;
             left_out.push(format!("{variant}: {title}, which some trials do not tell"));
             return None;
         };
         let (sessions, width) = half_width(runs, variant, metric, level);
-        let (one, other) = (mean(first.iter().copied())?.exp(), mean(second.iter().copied())?.exp());
+        let (one, other) = (
+            mean(first.iter().copied())?.exp(),
+            mean(second.iter().copied())?.exp(),
+        );
         let ratio = other / one;
         Some(Shift {
             variant: variant.clone(),
@@ -244,26 +321,42 @@ type ServicePlace<'a> = (&'a str, Option<&'a Deployed>, Option<&'a Url>);
 
 /// The place of each service of a variant.
 fn places(variant: &Variant) -> Vec<ServicePlace<'_>> {
-    variant.services.iter().map(|one| (one.name.as_str(), one.deployed(), one.url())).collect()
+    variant
+        .services
+        .iter()
+        .map(|one| (one.name.as_str(), one.deployed(), one.url()))
+        .collect()
 }
 
 /// The metrics judged in either record, and CPU per request, which varies least between runs.
 fn metrics(before: &Record, after: &Record) -> Vec<Metric> {
-    let judged = before.header.plan.design.metrics().chain(after.header.plan.design.metrics());
+    let judged = before
+        .header
+        .plan
+        .design
+        .metrics()
+        .chain(after.header.plan.design.metrics());
     model::distinct(judged.chain([Metric::CpuPerRequest]))
 }
 
 /// The check that makes a variant invalid, if any.
 fn void_of(conclusion: &Conclusion, variant: usize) -> Option<&'static str> {
-    let voids = conclusion.findings.iter().find(|finding| finding.voids(variant, variant));
+    let voids = conclusion
+        .findings
+        .iter()
+        .find(|finding| finding.voids(variant, variant));
     voids.map(|finding| finding.check.name())
 }
 
 /// Reports that two records come from different machines.
 pub fn other_machine(before: &Record, after: &Record) -> Option<Finding> {
     let differences = differences(&before.header.environment, &after.header.environment);
-    let evidence =
-        || format!("the two were not measured on the same machine and software: {}", differences.join("; "));
+    let evidence = || {
+        format!(
+            "the two were not measured on the same machine and software: {}",
+            differences.join("; ")
+        )
+    };
     let remedy = "absolute figures of one say nothing beside those of the other; what each found between its own variants stands. To compare two \
                   states of a service, make variants of them and run both here, in one experiment";
     (!differences.is_empty()).then(|| Finding::void(Check::OtherMachine, evidence(), remedy))
@@ -294,14 +387,30 @@ pub fn differences(before: &MachineFingerprint, after: &MachineFingerprint) -> V
             found.push(format!("{name} {one} and {other}"));
         }
     };
-    text("processor", cpu_model.as_deref(), after.cpu_model.as_deref());
+    text(
+        "processor",
+        cpu_model.as_deref(),
+        after.cpu_model.as_deref(),
+    );
     let processors = |cpus: usize| (cpus > 0).then(|| cpus.to_string());
-    text("processors", processors(*cpus).as_deref(), processors(after.cpus).as_deref());
+    text(
+        "processors",
+        processors(*cpus).as_deref(),
+        processors(after.cpus).as_deref(),
+    );
     text("kernel", kernel.as_deref(), after.kernel.as_deref());
     text("C library", libc.as_deref(), after.libc.as_deref());
-    text("frequency governor", governor.as_deref(), after.governor.as_deref());
+    text(
+        "frequency governor",
+        governor.as_deref(),
+        after.governor.as_deref(),
+    );
     for (program, version) in runtimes {
-        text(program, Some(version), after.runtimes.get(program).map(String::as_str));
+        text(
+            program,
+            Some(version),
+            after.runtimes.get(program).map(String::as_str),
+        );
     }
     if let (Some(one), Some(other)) = (*memory_bytes, after.memory_bytes)
         && one.abs_diff(other) as f64 > one.max(other) as f64 * MEMORY_TOLERANCE
@@ -321,7 +430,9 @@ pub fn machines<'a>(environments: impl IntoIterator<Item = &'a MachineFingerprin
     let number = |environment: &'a MachineFingerprint| {
         // Searches the latest machine first. After an update, an environment without the changed value
         // belongs to the current machine.
-        let found = known.iter().rposition(|machine| differences(machine, environment).is_empty());
+        let found = known
+            .iter()
+            .rposition(|machine| differences(machine, environment).is_empty());
         let number = found.unwrap_or(known.len());
         match known.get_mut(number) {
             Some(machine) => learn(machine, environment),
@@ -353,20 +464,30 @@ fn learn(machine: &mut MachineFingerprint, more: &MachineFingerprint) {
         (&mut machine.cpu_model, cpu_model),
         (&mut machine.governor, governor),
     ];
-    pairs.into_iter().filter(|(known, _)| known.is_none()).for_each(|(known, more)| known.clone_from(more));
+    pairs
+        .into_iter()
+        .filter(|(known, _)| known.is_none())
+        .for_each(|(known, more)| known.clone_from(more));
     machine.memory_bytes = machine.memory_bytes.or(*memory_bytes);
     if machine.cpus == 0 {
         machine.cpus = *cpus;
     }
     for (program, version) in runtimes {
-        machine.runtimes.entry(program.clone()).or_insert_with(|| version.clone());
+        machine
+            .runtimes
+            .entry(program.clone())
+            .or_insert_with(|| version.clone());
     }
 }
 
 /// Letters for a machine in lists: `A` to `Z`, then `AA`.
 pub fn machine_mark(number: usize) -> String {
     let letter = char::from(b'A' + (number % 26) as u8);
-    if number < 26 { letter.to_string() } else { machine_mark(number / 26 - 1) + &letter.to_string() }
+    if number < 26 {
+        letter.to_string()
+    } else {
+        machine_mark(number / 26 - 1) + &letter.to_string()
+    }
 }
 
 #[cfg(test)]
@@ -394,8 +515,14 @@ mod tests {
         ];
         // The third differs from the second, whose values the first has taken over.
         assert_eq!(machines(&told), [0, 0, 1, 1, 2]);
-        assert_eq!([0, 25, 26, 701, 702].map(machine_mark), ["A", "Z", "AA", "ZZ", "AAA"]);
-        let counted = [0, 2, 4].map(|cpus| MachineFingerprint { cpus, ..environment(None, "node", "v20") });
+        assert_eq!(
+            [0, 25, 26, 701, 702].map(machine_mark),
+            ["A", "Z", "AA", "ZZ", "AAA"]
+        );
+        let counted = [0, 2, 4].map(|cpus| MachineFingerprint {
+            cpus,
+            ..environment(None, "node", "v20")
+        });
         assert_eq!(machines(&counted), [0, 0, 1]);
     }
 
@@ -419,16 +546,27 @@ mod tests {
     #[test]
     fn each_change_of_a_machine_is_noticed() {
         let whole = serde_json::to_value(full()).expect("JSON");
-        let mut unnoticed: Vec<String> = whole.as_object().expect("an object").keys().cloned().collect();
+        let mut unnoticed: Vec<String> = whole
+            .as_object()
+            .expect("an object")
+            .keys()
+            .cloned()
+            .collect();
         unnoticed.retain(|name| {
             let mut other = whole.clone();
             other[name] = match &whole[name] {
                 serde_json::Value::String(text) => format!("{text}x").into(),
                 serde_json::Value::Number(number) => (number.as_u64().unwrap_or(1) * 2).into(),
-                serde_json::Value::Object(_) if name == "runtimes" => serde_json::json!({ "node": "v22" }),
+                serde_json::Value::Object(_) if name == "runtimes" => {
+                    serde_json::json!({ "node": "v22" })
+                }
                 _ => serde_json::json!({}),
             };
-            differences(&full(), &serde_json::from_value(other).expect("an environment")).is_empty()
+            differences(
+                &full(),
+                &serde_json::from_value(other).expect("an environment"),
+            )
+            .is_empty()
         });
         unnoticed.sort();
         assert_eq!(unnoticed, ["commit", "descriptors", "load_average"]);

@@ -53,17 +53,51 @@ pub(crate) fn all(
     if comparisons.is_empty() {
         return Vec::new();
     }
-    let (independent, even, kept) = (independent(comparisons), even_noise(comparisons), looks_kept(record));
-    let elsewhere = "the intervals hold for this machine and these versions; run it where it counts";
+    let (independent, even, kept) = (
+        independent(comparisons),
+        even_noise(comparisons),
+        looks_kept(record),
+    );
+    let elsewhere =
+        "the intervals hold for this machine and these versions; run it where it counts";
     let all = [
-        ("blocks_independent", "blocks are independent (else the intervals are too narrow)", independent),
-        ("noise_even", "noise is symmetric (else up to 1 verdict in 7 is wrong, not 1 in 20)", even),
-        ("looks_kept", "the run was not stopped or repeated because of its result", kept),
-        ("machine_fair", "the machine does not favour one variant", machine_fair(aa)),
-        ("load_like_yours", "the load resembles your users'", load(record)),
-        ("holds_elsewhere", "your machines resemble this one", (Unchecked, elsewhere.to_owned())),
+        (
+            "blocks_independent",
+            "blocks are independent (else the intervals are too narrow)",
+            independent,
+        ),
+        (
+            "noise_even",
+            "noise is symmetric (else up to 1 verdict in 7 is wrong, not 1 in 20)",
+            even,
+        ),
+        (
+            "looks_kept",
+            "the run was not stopped or repeated because of its result",
+            kept,
+        ),
+        (
+            "machine_fair",
+            "the machine does not favour one variant",
+            machine_fair(aa),
+        ),
+        (
+            "load_like_yours",
+            "the load resembles your users'",
+            load(record),
+        ),
+        (
+            "holds_elsewhere",
+            "your machines resemble this one",
+            (Unchecked, elsewhere.to_owned()),
+        ),
     ];
-    let told = |(name, statement, (standing, evidence))| Assumption { name, statement, standing, evidence };
+    let told = |(name, statement, (standing, evidence))| Assumption {
+        name,
+        statement,
+        standing,
+        evidence,
+    };
     all.into_iter().map(told).collect()
 }
 
@@ -72,7 +106,9 @@ type AssumptionShown = (Standing, String);
 
 /// Valid estimates, with their numbers of blocks.
 fn checked(comparisons: &[ComparisonResult]) -> impl Iterator<Item = (&ComparisonResult, u32)> {
-    let shown = comparisons.iter().filter(|comparison| comparison.outcome != Outcome::Invalid);
+    let shown = comparisons
+        .iter()
+        .filter(|comparison| comparison.outcome != Outcome::Invalid);
     shown.filter_map(|comparison| Some((comparison, comparison.estimate.as_ref()?.blocks)))
 }
 
@@ -81,9 +117,12 @@ fn independent(comparisons: &[ComparisonResult]) -> AssumptionShown {
         let lag1 = comparison.cross_check.as_ref()?.lag1?;
         (blocks >= LAG1_BLOCKS_MIN).then_some((lag1, blocks, comparison.label.clone()))
     };
-    let highest = checked(comparisons).filter_map(lag1).max_by(|one, other| one.0.total_cmp(&other.0));
+    let highest = checked(comparisons)
+        .filter_map(lag1)
+        .max_by(|one, other| one.0.total_cmp(&other.0));
     let Some((lag1, blocks, label)) = highest else {
-        let evidence = format!("it takes an estimate from {LAG1_BLOCKS_MIN} blocks or more to tell");
+        let evidence =
+            format!("it takes an estimate from {LAG1_BLOCKS_MIN} blocks or more to tell");
         return (Unchecked, evidence);
     };
     let chance = 1.0 / f64::from(blocks).sqrt();
@@ -91,51 +130,83 @@ fn independent(comparisons: &[ComparisonResult]) -> AssumptionShown {
     // rate.
     let level = 1.0 - LAG1_ALPHA / comparisons.len() as f64;
     let sds = stats::plain_t(MANY_BLOCKS, level).unwrap_or(f64::INFINITY);
-    let standing = if lag1 > sds * chance { Doubtful } else { Supported };
-    let of = if comparisons.len() > 1 { format!(" ({label})") } else { String::new() };
+    let standing = if lag1 > sds * chance {
+        Doubtful
+    } else {
+        Supported
+    };
+    let of = if comparisons.len() > 1 {
+        format!(" ({label})")
+    } else {
+        String::new()
+    };
     (
         standing,
-        format!("correlation of neighbours {}, by chance ±{}{of}", with_sign(lag1, 2), decimal(chance, 2)),
+        format!(
+            "correlation of neighbours {}, by chance ±{}{of}",
+            with_sign(lag1, 2),
+            decimal(chance, 2)
+        ),
     )
 }
 
 fn even_noise(comparisons: &[ComparisonResult]) -> AssumptionShown {
     let against = |(comparison, _): &(&ComparisonResult, u32)| {
-        let pair = comparison.cross_check.as_ref().zip(comparison.estimate.as_ref());
+        let pair = comparison
+            .cross_check
+            .as_ref()
+            .zip(comparison.estimate.as_ref());
         pair.is_some_and(|(check, estimate)| check.contradicts(estimate))
     };
     let is_told = |(comparison, _): (&ComparisonResult, u32)| {
-        comparison.cross_check.as_ref().is_some_and(|check| check.bootstrap.is_some())
+        comparison
+            .cross_check
+            .as_ref()
+            .is_some_and(|check| check.bootstrap.is_some())
     };
     match checked(comparisons).find(against) {
         _ if checked(comparisons).next().is_none() => (Unchecked, "no estimate".into()),
         Some((ComparisonResult { label, .. }, _)) => {
-            let why = "an interval by bootstrap, which bears noise to one side, shows no difference";
+            let why =
+                "an interval by bootstrap, which bears noise to one side, shows no difference";
             (Doubtful, format!("{label}: {why}"))
         }
-        None if !checked(comparisons).all(is_told) => {
-            (Unchecked, "it takes an interval by bootstrap, from six blocks or more, to tell".into())
-        }
-        None => (Supported, "intervals by bootstrap contradict no verdict".into()),
+        None if !checked(comparisons).all(is_told) => (
+            Unchecked,
+            "it takes an interval by bootstrap, from six blocks or more, to tell".into(),
+        ),
+        None => (
+            Supported,
+            "intervals by bootstrap contradict no verdict".into(),
+        ),
     }
 }
 
 fn looks_kept(record: &Record) -> AssumptionShown {
     let (standing, evidence) = match (record.header.plan.design.looks, record.end()) {
-        (LookRule::EachBlock, _) => {
-            (Supported, "intervals hold at every stop; Proofload cannot see whether you ran it several times")
-        }
+        (LookRule::EachBlock, _) => (
+            Supported,
+            "intervals hold at every stop; Proofload cannot see whether you ran it several times",
+        ),
         (LookRule::Once, None) => (Unchecked, "it has no end: it goes on, or was killed"),
         (LookRule::Once, Some(reason)) => match reason {
-            EndReason::Interrupted => (Doubtful, "it was interrupted, perhaps because of what it showed"),
+            EndReason::Interrupted => (
+                Doubtful,
+                "it was interrupted, perhaps because of what it showed",
+            ),
             EndReason::LoadRefused(_)
             | EndReason::GeneratorFailed(_)
             | EndReason::ServiceFailed(_)
-            | EndReason::PreparationFailed(_) => (Unchecked, "it ended by a failure, and not by its rule"),
+            | EndReason::PreparationFailed(_) => {
+                (Unchecked, "it ended by a failure, and not by its rule")
+            }
             EndReason::Void(_) | EndReason::BudgetTooSmall { .. } => {
                 (Unchecked, "it was stopped before its rule could end it")
             }
-            EndReason::Decided | EndReason::LastLook | EndReason::BudgetSpent | EndReason::Measured => (
+            EndReason::Decided
+            | EndReason::LastLook
+            | EndReason::BudgetSpent
+            | EndReason::Measured => (
                 Supported,
                 "this run ended by its rule; Proofload cannot see whether you ran it several times",
             ),
@@ -146,10 +217,18 @@ fn looks_kept(record: &Record) -> AssumptionShown {
 
 fn machine_fair(aa: Option<&AaCheck>) -> AssumptionShown {
     match aa {
-        Some(AaCheck { differs: true, .. }) => (Doubtful, "the baseline differs from its own copy".into()),
-        Some(AaCheck { estimate: Some(estimate), .. }) => {
+        Some(AaCheck { differs: true, .. }) => {
+            (Doubtful, "the baseline differs from its own copy".into())
+        }
+        Some(AaCheck {
+            estimate: Some(estimate),
+            ..
+        }) => {
             let (_, interval) = model::quantity::change(estimate);
-            (Supported, format!("the baseline vs its own copy: {interval}"))
+            (
+                Supported,
+                format!("the baseline vs its own copy: {interval}"),
+            )
         }
         _ => {
             let drawn = "order and memory layout are drawn anew for each block; `aa = true` measures a copy of the baseline";
@@ -161,12 +240,22 @@ fn machine_fair(aa: Option<&AaCheck>) -> AssumptionShown {
 fn load(record: &Record) -> AssumptionShown {
     let way = way(record);
     let variants = &record.header.plan.variants;
-    let requests = variants.iter().map(|variant| variant.load.requests.len()).max().unwrap_or(0);
+    let requests = variants
+        .iter()
+        .map(|variant| variant.load.requests.len())
+        .max()
+        .unwrap_or(0);
     let several = format!("{requests} requests at random,");
-    let what = if requests > 1 { &several } else { "one request" };
+    let what = if requests > 1 {
+        &several
+    } else {
+        "one request"
+    };
     let evidence = match record.is_open_loop() {
         true => format!("{what} at a common rate, over {way}"),
-        false => format!("{what} at saturation, over {way}; for response times use `metric = \"p99\"`"),
+        false => {
+            format!("{what} at saturation, over {way}; for response times use `metric = \"p99\"`")
+        }
     };
     (Unchecked, evidence)
 }
@@ -174,13 +263,22 @@ fn load(record: &Record) -> AssumptionShown {
 /// Describes the network between client and services. For a link, names effects of real networks that it
 /// lacks.
 fn way(record: &Record) -> String {
-    let links = record.header.plan.variants.iter().map(|variant| variant.load.network.as_ref());
+    let links = record
+        .header
+        .plan
+        .variants
+        .iter()
+        .map(|variant| variant.load.network.as_ref());
     let links = model::distinct(links);
     match links.as_slice() {
         [] | [None] => "loopback".to_owned(),
         [Some(link)] => {
-            format!("one link for all connections ({link}), without jitter, losses or other traffic")
+            format!(
+                "one link for all connections ({link}), without jitter, losses or other traffic"
+            )
         }
-        _ => "links that differ between variants, without jitter, losses or other traffic".to_owned(),
+        _ => {
+            "links that differ between variants, without jitter, losses or other traffic".to_owned()
+        }
     }
 }

@@ -102,9 +102,22 @@ impl Calibration {
         let copies = record.header.plan.comparisons.first()?;
         let pace = BlockPace::of(record)?;
         let noise = |metric| Noise::of(record, &ratios(&figures, copies, metric)?, metric, pace);
-        let (metrics, steal) = (metrics(record).filter_map(noise).collect(), Steal::of(record));
-        let BlockPace { first_block_s, block_s, .. } = pace;
-        Some(Calibration { blocks, block_s, first_block_s, metrics, steal })
+        let (metrics, steal) = (
+            metrics(record).filter_map(noise).collect(),
+            Steal::of(record),
+        );
+        let BlockPace {
+            first_block_s,
+            block_s,
+            ..
+        } = pace;
+        Some(Calibration {
+            blocks,
+            block_s,
+            first_block_s,
+            metrics,
+            steal,
+        })
     }
 
     /// Returns the variation of a metric.
@@ -114,33 +127,59 @@ impl Calibration {
 
     /// Duration of blocks with two copies.
     pub fn pace(&self) -> BlockPace {
-        BlockPace { first_block_s: self.first_block_s, block_s: self.block_s, variants: 2 }
+        BlockPace {
+            first_block_s: self.first_block_s,
+            block_s: self.block_s,
+            variants: 2,
+        }
     }
 }
 
 impl Noise {
     fn of(record: &Record, d: &[f64], metric: Metric, pace: BlockPace) -> Option<Noise> {
         let critical_t = plain_t(d.len() as u32, LEVEL)?;
-        let Estimate { ratio, low, high, sd_log, .. } = Estimate::of(d, critical_t).ok()?;
+        let Estimate {
+            ratio,
+            low,
+            high,
+            sd_log,
+            ..
+        } = Estimate::of(d, critical_t).ok()?;
         let slice_s = slice_s(record).filter(|_| metric::is_of_sums(metric));
         let spread = slice_s.map(|slice_s| Spread::of(record, metric, slice_s));
         let components = spread.as_ref().and_then(Spread::components);
         Some(Noise {
             metric,
-            copies: Copies { ratio, low, high, differ: low > 1.0 || high < 1.0 },
+            copies: Copies {
+                ratio,
+                low,
+                high,
+                differ: low > 1.0 || high < 1.0,
+            },
             sd_log,
             blocks_lag1: lag1(d),
-            processes_sd: components.as_ref().map(|components| components.between.sqrt()),
-            slices_sd: components.as_ref().map(|components| components.within.sqrt()),
+            processes_sd: components
+                .as_ref()
+                .map(|components| components.between.sqrt()),
+            slices_sd: components
+                .as_ref()
+                .map(|components| components.within.sqrt()),
             slices_lag1: spread.as_ref().and_then(Spread::slices_lag1),
-            found: BUDGETS_S.map(|budget_s| BudgetReach::of(budget_s, pace, sd_log)).to_vec(),
+            found: BUDGETS_S
+                .map(|budget_s| BudgetReach::of(budget_s, pace, sd_log))
+                .to_vec(),
         })
     }
 
     /// Number of blocks of the smallest run that finds a true difference (0.03 is 3 %) with a probability of
     /// 80 %. Uses the stop rule of a design in which `estimates` estimates share the error rate. `None` if
     /// even the largest run does not find it.
-    pub fn blocks_to_find(&self, difference: f64, design: &Design, estimates: usize) -> Option<u32> {
+    pub fn blocks_to_find(
+        &self,
+        difference: f64,
+        design: &Design,
+        estimates: usize,
+    ) -> Option<u32> {
         let rule = rule_of(design.looks, estimates)?;
         rule::blocks_to_find(difference, self.sd_log, &rule).filter(|blocks| *blocks <= BLOCKS_MAX)
     }
@@ -154,7 +193,9 @@ impl Noise {
 impl BudgetReach {
     fn of(budget_s: f64, pace: BlockPace, sd_log: f64) -> BudgetReach {
         let later_s = budget_s - (pace.first_block_s - pace.block_s).max(0.0);
-        let fit = (later_s / pace.block_s).floor().clamp(0.0, f64::from(u32::MAX)) as u32;
+        let fit = (later_s / pace.block_s)
+            .floor()
+            .clamp(0.0, f64::from(u32::MAX)) as u32;
         let blocks = fit.min(BLOCKS_MAX);
         let rule = Rule::each_block(1, None);
         BudgetReach {
@@ -168,10 +209,15 @@ impl BudgetReach {
 impl Steal {
     fn of(record: &Record) -> Steal {
         let blocks = record.blocks.iter().filter(|block| block.seconds.is_some());
-        let slices = blocks.flat_map(|block| &block.trials).flat_map(Trial::measured);
+        let slices = blocks
+            .flat_map(|block| &block.trials)
+            .flat_map(Trial::measured);
         let shares: Vec<f64> = slices.map(|slice| slice.machine.steal_share).collect();
         let max_share = shares.iter().copied().fold(0.0, f64::max);
-        Steal { mean_share: mean(shares).unwrap_or(0.0), max_share }
+        Steal {
+            mean_share: mean(shares).unwrap_or(0.0),
+            max_share,
+        }
     }
 }
 
@@ -182,7 +228,13 @@ fn difference_found(rule: &Rule, blocks: u32, sd_log: f64) -> Option<f64> {
 
 /// The settled length of slices, from the last block.
 fn slice_s(record: &Record) -> Option<f64> {
-    let slice = record.complete_blocks().last()?.trials.iter().flat_map(Trial::measured).last()?;
+    let slice = record
+        .complete_blocks()
+        .last()?
+        .trials
+        .iter()
+        .flat_map(Trial::measured)
+        .last()?;
     Some(slice.counts.window_ns as f64 / 1e9)
 }
 
@@ -204,16 +256,26 @@ impl Spread {
     pub fn of(record: &Record, metric: Metric, slice_s: f64) -> Spread {
         let mut variants = vec![Vec::new(); record.header.plan.variants.len()];
         // A variant that never succeeded has no value in any block, and would exclude all blocks.
-        let never: Vec<_> = (0..variants.len()).map(|index| failure::measured(record, index)).collect();
+        let never: Vec<_> = (0..variants.len())
+            .map(|index| failure::measured(record, index))
+            .collect();
         // A variant decided early is missing in later blocks, so the means of passes would differ.
-        let stays = |variant: usize| record.complete_blocks().all(|block| block.trial(variant).is_some());
-        let counts: Vec<bool> = (0..variants.len()).map(|of| never[of].is_none() && stays(of)).collect();
+        let stays = |variant: usize| {
+            record
+                .complete_blocks()
+                .all(|block| block.trial(variant).is_some())
+        };
+        let counts: Vec<bool> = (0..variants.len())
+            .map(|of| never[of].is_none() && stays(of))
+            .collect();
         let counted = |trial: &&Trial| counts[trial.variant()];
         // The first block may have slices of a different length.
-        let alike = |slice: &Slice| (slice.counts.window_ns as f64 / 1e9 / slice_s - 1.0).abs() < ALIKE;
+        let alike =
+            |slice: &Slice| (slice.counts.window_ns as f64 / 1e9 / slice_s - 1.0).abs() < ALIKE;
         let blocks = record.complete_blocks();
         let log = |slice: &Slice| log_over(metric, std::iter::once(slice));
-        for block in blocks.filter(|block| block.trials.iter().flat_map(Trial::measured).all(alike)) {
+        for block in blocks.filter(|block| block.trials.iter().flat_map(Trial::measured).all(alike))
+        {
             let logs = |trial: &&Trial| trial.measured().map(log).collect::<Option<Vec<f64>>>();
             let counted: Vec<&Trial> = block.trials.iter().filter(counted).collect();
             let Some(trials) = counted.iter().map(logs).collect::<Option<Vec<Vec<f64>>>>() else {
@@ -223,7 +285,13 @@ impl Spread {
             // The slices of one pass are adjacent in time. With a single variant there is nothing in common
             // to remove.
             let shared = |pass: usize| mean(trials.iter().map(|trial| trial[pass]));
-            let shared = |pass| if trials.len() > 1 { shared(pass) } else { Some(0.0) };
+            let shared = |pass| {
+                if trials.len() > 1 {
+                    shared(pass)
+                } else {
+                    Some(0.0)
+                }
+            };
             let common: Vec<f64> = (0..passes).filter_map(shared).collect();
             for (trial, logs) in counted.iter().zip(&trials) {
                 let centred = logs.iter().zip(&common).map(|(log, common)| log - common);
@@ -238,14 +306,27 @@ impl Spread {
     /// computed.
     pub fn components(&self) -> Option<Components> {
         // Removing the mean over the variants also removed that share of each variant's own variation.
-        let shrunk = if self.0.len() > 1 { 1.0 - 1.0 / self.0.len() as f64 } else { 1.0 };
+        let shrunk = if self.0.len() > 1 {
+            1.0 - 1.0 / self.0.len() as f64
+        } else {
+            1.0
+        };
         let found = stats::components(&self.0)?;
-        Some(Components { between: found.between / shrunk, within: found.within / shrunk, ..found })
+        Some(Components {
+            between: found.between / shrunk,
+            within: found.within / shrunk,
+            ..found
+        })
     }
 
     /// Lag-1 autocorrelation of the slices of a trial, as the mean over trials. `None` if no trial has three
     /// slices.
     pub fn slices_lag1(&self) -> Option<f64> {
-        mean(self.0.iter().flatten().filter_map(|slices| stats::lag1(slices)))
+        mean(
+            self.0
+                .iter()
+                .flatten()
+                .filter_map(|slices| stats::lag1(slices)),
+        )
     }
 }

@@ -14,7 +14,9 @@ use serde::Serialize;
 use stats::Interval;
 use stats::capacity::{widened, widening};
 
-use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share, most, services_limited};
+use crate::checks::{
+    GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share, most, services_limited,
+};
 use crate::metric::MetricSample;
 use crate::only_if;
 use crate::variant::{complete, geometric_mean, mean, outcome, slices, total, trials};
@@ -183,13 +185,22 @@ pub(crate) struct Searched {
 /// Results of each variant. Empty if capacity is not measured.
 pub(crate) fn searched(record: &Record) -> Vec<Searched> {
     let plan = &record.header.plan;
-    let variants = if plan.design.slo.is_empty() { 0 } else { plan.variants.len() };
-    (0..variants).map(|variant| Searched::of(record, variant)).collect()
+    let variants = if plan.design.slo.is_empty() {
+        0
+    } else {
+        plan.variants.len()
+    };
+    (0..variants)
+        .map(|variant| Searched::of(record, variant))
+        .collect()
 }
 
 /// Whether no capacity of a variant can be stated, because a limit broke far below rates at which it held.
 pub(crate) fn is_erratic(record: &Record, variant: usize) -> bool {
-    matches!(Searched::of(record, variant).holding, Holding::Erratic { .. })
+    matches!(
+        Searched::of(record, variant).holding,
+        Holding::Erratic { .. }
+    )
 }
 
 impl Searched {
@@ -202,7 +213,12 @@ impl Searched {
             Some(Crossing { per_s, interval })
         });
         let steps: Vec<RateStep> = curve.iter().map(RatePoint::step).collect();
-        Searched { found, limited_by: limited_by(record, variant), holding: judge(&steps, crossing), curve }
+        Searched {
+            found,
+            limited_by: limited_by(record, variant),
+            holding: judge(&steps, crossing),
+            curve,
+        }
     }
 
     /// Capacity of the trial in a block, which depends on the other trials too. `None` if no capacity can be
@@ -210,7 +226,10 @@ impl Searched {
     pub(crate) fn sample(&self, block: u32) -> Option<MetricSample> {
         only_if(!matches!(self.holding, Holding::Erratic { .. }))?;
         let value = self.found.as_ref()?.logs.get(&block)?.exp();
-        Some(MetricSample { value, at_least: self.at_least() })
+        Some(MetricSample {
+            value,
+            at_least: self.at_least(),
+        })
     }
 
     fn at_least(&self) -> bool {
@@ -250,10 +269,18 @@ impl Capacity {
     /// Determines the capacity of a variant.
     pub(crate) fn of(record: &Record, variant: usize, searched: &Searched) -> Capacity {
         let found = searched.found.as_ref();
-        let crossing = if let Holding::Holds(crossing) = searched.holding { Some(crossing) } else { None };
+        let crossing = if let Holding::Holds(crossing) = searched.holding {
+            Some(crossing)
+        } else {
+            None
+        };
         let interval = crossing.map(|crossing| crossing.interval);
         let erratic = match searched.holding {
-            Holding::Erratic { broken, held_per_s, crossing_per_s } => Some(Erratic {
+            Holding::Erratic {
+                broken,
+                held_per_s,
+                crossing_per_s,
+            } => Some(Erratic {
                 broke_per_s: broken.per_s,
                 met_per_s: crossing_per_s,
                 held_per_s,
@@ -262,8 +289,14 @@ impl Capacity {
             Holding::Holds(_) | Holding::Between(_) => None,
         };
         let steps: Vec<RateStep> = searched.curve.iter().map(RatePoint::step).collect();
-        let bracket = if let Holding::Between(ends) = judge(&steps, None) { ends } else { [None, None] };
-        let met = crossing.map(|crossing| crossing.per_s).or(erratic.map(|erratic| erratic.met_per_s));
+        let bracket = if let Holding::Between(ends) = judge(&steps, None) {
+            ends
+        } else {
+            [None, None]
+        };
+        let met = crossing
+            .map(|crossing| crossing.per_s)
+            .or(erratic.map(|erratic| erratic.met_per_s));
         Capacity {
             variant: record.header.plan.variants[variant].name.clone(),
             per_s: crossing.map(|crossing| crossing.per_s),
@@ -314,23 +347,33 @@ pub(crate) fn at_limit(record: &Record, variant: usize) -> Option<f64> {
 }
 
 fn cores(slices: &[&Slice]) -> Option<f64> {
-    let (used_ns, wall_ns) = (total(slices, Slice::services_cpu_ns), total(slices, |of| of.counts.wall_ns()));
+    let (used_ns, wall_ns) = (
+        total(slices, Slice::services_cpu_ns),
+        total(slices, |of| of.counts.wall_ns()),
+    );
     let seen = slices.iter().any(|slice| !slice.services.is_empty());
     (seen && wall_ns > 0).then(|| used_ns as f64 / wall_ns as f64)
 }
 
 fn cores_at_limit(record: &Record, variant: usize) -> Option<f64> {
-    cores(&trials(record, variant).filter_map(last_closed).collect::<Vec<_>>())
+    cores(
+        &trials(record, variant)
+            .filter_map(last_closed)
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// The limiting resource near the capacity, from the windows there. Without such windows, from the
 /// windows of the search.
 fn limited_by(record: &Record, variant: usize) -> LimitedBy {
-    let mut near: Vec<&Slice> = slices(record, variant).filter(|of| of.kind == SliceKind::Measured).collect();
+    let mut near: Vec<&Slice> = slices(record, variant)
+        .filter(|of| of.kind == SliceKind::Measured)
+        .collect();
     if near.is_empty() {
         // Above the rate that it keeps, all connections are busy whatever the limit is.
         let [kept, _] = Pilot::of(record, variant).unwrap_or_default().bracket();
-        let is_kept = |slice: &&Slice| rate(slice).is_some() && rate(slice) == kept.map(|tried| tried.rate);
+        let is_kept =
+            |slice: &&Slice| rate(slice).is_some() && rate(slice) == kept.map(|tried| tried.rate);
         near.extend(slices(record, variant).filter(is_kept));
     }
     let at_limit = |trial: &Trial| Some(services_limited(record, trial, &[last_closed(trial)?]));
@@ -351,23 +394,48 @@ fn limited_by(record: &Record, variant: usize) -> LimitedBy {
 /// Whether more connections could not help. A request that finds none free is behind too many others to
 /// keep its limit.
 pub(crate) fn has_connections(record: &Record, variant: usize) -> bool {
-    let of_time = record.header.plan.design.slo.iter().any(|limit| limit.figure != LimitFigure::Failed);
-    let wanted = || at_limit(record, variant).and_then(|per_s| connections_wanted(record, variant, per_s));
-    of_time && wanted().zip(connections(record, variant)).is_some_and(|(wanted, used)| used >= wanted)
+    let of_time = record
+        .header
+        .plan
+        .design
+        .slo
+        .iter()
+        .any(|limit| limit.figure != LimitFigure::Failed);
+    let wanted =
+        || at_limit(record, variant).and_then(|per_s| connections_wanted(record, variant, per_s));
+    of_time
+        && wanted()
+            .zip(connections(record, variant))
+            .is_some_and(|(wanted, used)| used >= wanted)
 }
 
 /// Number of connections in the last load of a variant.
 pub fn connections(record: &Record, variant: usize) -> Option<u32> {
-    slices(record, variant).filter(|slice| slice.counts.open.is_some()).last().map(|slice| slice.connections)
+    slices(record, variant)
+        .filter(|slice| slice.counts.open.is_some())
+        .last()
+        .map(|slice| slice.connections)
 }
 
 /// Sufficient number of connections for a service with this throughput at its limit: twice the number that
 /// the time limit allows to be in use (Little's law). `None` if no response time is limited.
 pub fn connections_wanted(record: &Record, variant: usize, at_limit_per_s: f64) -> Option<u32> {
-    let (design, load) = (&record.header.plan.design, &record.header.plan.variants[variant].load);
-    only_if(design.slo.iter().any(|limit| limit.figure != LimitFigure::Failed))?;
+    let (design, load) = (
+        &record.header.plan.design,
+        &record.header.plan.variants[variant].load,
+    );
+    only_if(
+        design
+            .slo
+            .iter()
+            .any(|limit| limit.figure != LimitFigure::Failed),
+    )?;
     let under_way = CONNECTIONS_ROOM * at_limit_per_s * limit_s(design);
-    Some((under_way / f64::from(load.protocol.lanes())).ceil().min(f64::from(u32::MAX)) as u32)
+    Some(
+        (under_way / f64::from(load.protocol.lanes()))
+            .ceil()
+            .min(f64::from(u32::MAX)) as u32,
+    )
 }
 
 /// The width of an interval decreases with the root of the time.
@@ -383,8 +451,14 @@ type WindowShare<'a> = (f64, f64, &'a Slice);
 fn shares(trial: &Trial) -> Vec<WindowShare<'_>> {
     let window = trial.measured().next().and_then(rate);
     let counts = |slice: &&Slice| slice.kind.is_at_a_rate();
-    let slices = trial.slices.iter().filter(counts).filter_map(|slice| Some((rate(slice)?, slice)));
-    slices.map(|(rate, slice)| (rate / window.unwrap_or(1.0), rate, slice)).collect()
+    let slices = trial
+        .slices
+        .iter()
+        .filter(counts)
+        .filter_map(|slice| Some((rate(slice)?, slice)));
+    slices
+        .map(|(rate, slice)| (rate / window.unwrap_or(1.0), rate, slice))
+        .collect()
 }
 
 /// The highest rate below `most_per_s` at which a single step breaks a limit, if that happens in enough
@@ -393,14 +467,24 @@ fn shares(trial: &Trial) -> Vec<WindowShare<'_>> {
 fn breaks_below(record: &Record, variant: usize, most_per_s: f64) -> Option<f64> {
     let clauses = clauses(&record.header.plan.design);
     let told = |trial: &Trial| -> Vec<(f64, bool)> {
-        let low = probes(trial).filter_map(|slice| Some((rate(slice).filter(|of| *of < most_per_s)?, slice)));
-        let of = |(rate, slice)| clauses.iter().filter_map(move |of| Some((rate, of.breaks(&[slice])?)));
+        let low = probes(trial)
+            .filter_map(|slice| Some((rate(slice).filter(|of| *of < most_per_s)?, slice)));
+        let of = |(rate, slice)| {
+            clauses
+                .iter()
+                .filter_map(move |of| Some((rate, of.breaks(&[slice])?)))
+        };
         low.flat_map(of).collect()
     };
-    let low: Vec<Vec<(f64, bool)>> =
-        complete(record, variant).map(told).filter(|told| !told.is_empty()).collect();
+    let low: Vec<Vec<(f64, bool)>> = complete(record, variant)
+        .map(told)
+        .filter(|told| !told.is_empty())
+        .collect();
     let highest = |told: &Vec<(f64, bool)>| {
-        told.iter().filter(|(_, breaks)| *breaks).map(|(rate, _)| *rate).reduce(f64::max)
+        told.iter()
+            .filter(|(_, breaks)| *breaks)
+            .map(|(rate, _)| *rate)
+            .reduce(f64::max)
     };
     let broken: Vec<f64> = low.iter().filter_map(highest).collect();
     only_if(broken.len() >= BREAKING_LEAST && broken.len() * 2 >= low.len())?;
@@ -426,7 +510,10 @@ fn points(record: &Record, variant: usize) -> Vec<Vec<WindowShare<'_>>> {
     open.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut points: Vec<Vec<WindowShare<'_>>> = Vec::new();
     for one in open {
-        match points.last_mut().filter(|point| (one.0 / point[0].0).ln() < SAME_RATE) {
+        match points
+            .last_mut()
+            .filter(|point| (one.0 / point[0].0).ln() < SAME_RATE)
+        {
             Some(point) => point.push(one),
             None => points.push(vec![one]),
         }
@@ -440,7 +527,9 @@ impl RatePoint {
         let outcome @ RequestOutcome { due, failed: _ } = outcome(&slices);
         let quantile = |q: f64| {
             let told = due as f64 * (1.0 - q) >= BEYOND_LEAST;
-            quantile_s(&slices, q).filter(|seconds| told && seconds.is_finite()).map(|seconds| seconds * 1e6)
+            quantile_s(&slices, q)
+                .filter(|seconds| told && seconds.is_finite())
+                .map(|seconds| seconds * 1e6)
         };
         RatePoint {
             per_s: mean(point.iter().map(|(_, rate, _)| *rate)).unwrap_or(0.0),
@@ -451,18 +540,25 @@ impl RatePoint {
             failed_share: outcome.failed_share().unwrap_or(0.0),
             cores: cores(&slices),
             held: held(&slices, clauses),
-            is_limited: generator_share(&slices) > GENERATOR_SHARE_MAX || queues(&slices) && !has_connections,
+            is_limited: generator_share(&slices) > GENERATOR_SHARE_MAX
+                || queues(&slices) && !has_connections,
         }
     }
 
     fn step(&self) -> RateStep {
-        RateStep { per_s: self.per_s, held: self.held, is_limited: self.is_limited }
+        RateStep {
+            per_s: self.per_s,
+            held: self.held,
+            is_limited: self.is_limited,
+        }
     }
 }
 
 /// Whether all limits held over these slices. An exceeded limit counts as broken only with enough requests.
 fn held(slices: &[&Slice], clauses: &[LimitClause]) -> Option<bool> {
-    let breaks = clauses.iter().map(|clause| (clause.breaks(slices), clause.kept_by(slices)));
+    let breaks = clauses
+        .iter()
+        .map(|clause| (clause.breaks(slices), clause.kept_by(slices)));
     let told: Vec<Option<bool>> = breaks
         .map(|(breaks, kept)| match (breaks, kept) {
             (Some(breaks), _) => Some(!breaks),
@@ -470,12 +566,18 @@ fn held(slices: &[&Slice], clauses: &[LimitClause]) -> Option<bool> {
             (None, None) => None,
         })
         .collect();
-    if told.contains(&Some(false)) { Some(false) } else { told.iter().all(Option::is_some).then_some(true) }
+    if told.contains(&Some(false)) {
+        Some(false)
+    } else {
+        told.iter().all(Option::is_some).then_some(true)
+    }
 }
 
 /// Whether too many requests found no free connection.
 fn queues(slices: &[&Slice]) -> bool {
-    let open = |of: fn(&OpenLoop) -> u64| total(slices, |slice| slice.counts.open.as_deref().map_or(0, of));
+    let open = |of: fn(&OpenLoop) -> u64| {
+        total(slices, |slice| slice.counts.open.as_deref().map_or(0, of))
+    };
     let (due, queued) = (open(|open| open.intended), open(|open| open.queued));
     queued as f64 > QUEUED_SHARE_MAX * due as f64
 }
@@ -483,7 +585,9 @@ fn queues(slices: &[&Slice]) -> bool {
 /// Result of the last trial with overload. A service has recovered if its throughput equals the requests due,
 /// neither less nor, because of a remaining backlog, more.
 fn overload(record: &Record, variant: usize) -> Option<Overload> {
-    let over = slices(record, variant).filter(|slice| slice.kind == SliceKind::Overload).last()?;
+    let over = slices(record, variant)
+        .filter(|slice| slice.kind == SliceKind::Overload)
+        .last()?;
     let (from_per_s, to_per_s, fall) = over.asked?.open?.rate.ramp()?;
     let done = &over.counts.successful_per_100_ms;
     let sum = |buckets: &[u32]| buckets.iter().map(|count| f64::from(*count)).sum::<f64>();
@@ -491,8 +595,15 @@ fn overload(record: &Record, variant: usize) -> Option<Overload> {
     let fall = ((fall.as_secs_f64() * 10.0) as usize).min(done.len());
     // The last bucket may be shorter than the others.
     let behind = done.len() - done.len() / BEHIND..done.len().saturating_sub(1);
-    let due = over.counts.open.as_ref().map(|open| open.due_per_100_ms.as_slice()).unwrap_or_default();
-    let due = due.get(behind.clone()).map_or(to_per_s * seconds(behind.len()), sum);
+    let due = over
+        .counts
+        .open
+        .as_ref()
+        .map(|open| open.due_per_100_ms.as_slice())
+        .unwrap_or_default();
+    let due = due
+        .get(behind.clone())
+        .map_or(to_per_s * seconds(behind.len()), sum);
     let goodput_per_s = sum(&done[..fall]) / seconds(fall);
     let done = sum(done.get(behind)?);
     // At a low rate a single request in flight at either end would be a relevant share.

@@ -28,7 +28,9 @@ mod work;
 mod workers;
 mod young;
 
-pub(crate) use client::{GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
+pub(crate) use client::{
+    GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN,
+};
 pub use client::{LateBegin, late_begin};
 pub use machine::processors;
 pub use saturation::{cores_wanted, per_core, waiting_variants};
@@ -129,7 +131,12 @@ fn maker(check: Check) -> Maker {
 /// Runs every check, in the order of the table.
 pub(crate) fn all(record: &Record, blocks: &[BlockFigures]) -> Vec<Finding> {
     let run = CheckedRun::of(record, blocks);
-    without_repeats(Check::ALL.iter().flat_map(|check| run.findings(*check)).collect())
+    without_repeats(
+        Check::ALL
+            .iter()
+            .flat_map(|check| run.findings(*check))
+            .collect(),
+    )
 }
 
 /// Runs one check that needs no figures of blocks.
@@ -146,13 +153,26 @@ fn void(evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> CheckFindin
 }
 
 fn either(is_void: bool, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> CheckFinding {
-    Finding::new((), if is_void { Grade::Invalid } else { Grade::Warning }, evidence, remedy)
+    Finding::new(
+        (),
+        if is_void {
+            Grade::Invalid
+        } else {
+            Grade::Warning
+        },
+        evidence,
+        remedy,
+    )
 }
 
 /// Prepends the name of the subject.
 fn named(name: &str, seen: CheckFinding, about: &[usize]) -> CheckFinding {
     let evidence = seen.evidence.reworded(|text| format!("{name}: {text}"));
-    Finding { evidence, variants: about.to_vec(), ..seen }
+    Finding {
+        evidence,
+        variants: about.to_vec(),
+        ..seen
+    }
 }
 
 fn told_of(asked: &Comparison, seen: CheckFinding) -> CheckFinding {
@@ -165,14 +185,22 @@ fn without_repeats(mut findings: Vec<Finding>) -> Vec<Finding> {
         let of = findings.iter().filter(|finding| finding.check == check);
         of.flat_map(|finding| &finding.variants).copied().collect()
     };
-    let (untreated, lost) = (about(Check::TreatmentNotApplied), about(Check::EnvironmentLost));
-    findings.retain(|Finding { check, variants, .. }| {
-        if matches!(check, Check::Errors | Check::NoSuccess) {
-            return variants.is_empty() || variants.iter().any(|variant| !untreated.contains(variant));
-        }
-        let is_told = |variant| untreated.contains(variant) || lost.contains(variant);
-        *check != Check::NothingObservable || !variants.iter().any(is_told)
-    });
+    let (untreated, lost) = (
+        about(Check::TreatmentNotApplied),
+        about(Check::EnvironmentLost),
+    );
+    findings.retain(
+        |Finding {
+             check, variants, ..
+         }| {
+            if matches!(check, Check::Errors | Check::NoSuccess) {
+                return variants.is_empty()
+                    || variants.iter().any(|variant| !untreated.contains(variant));
+            }
+            let is_told = |variant| untreated.contains(variant) || lost.contains(variant);
+            *check != Check::NothingObservable || !variants.iter().any(is_told)
+        },
+    );
     findings
 }
 
@@ -189,8 +217,16 @@ impl<'a> CheckedRun<'a> {
     fn of(record: &'a Record, blocks: &'a [BlockFigures]) -> CheckedRun<'a> {
         let plan = &record.header.plan;
         let variants = plan.variants.iter().enumerate();
-        let variants = variants.map(|(index, plan)| CheckedVariant::of(record, index, plan)).collect();
-        CheckedRun { record, plan, blocks, variants, waiting: OnceCell::new() }
+        let variants = variants
+            .map(|(index, plan)| CheckedVariant::of(record, index, plan))
+            .collect();
+        CheckedRun {
+            record,
+            plan,
+            blocks,
+            variants,
+            waiting: OnceCell::new(),
+        }
     }
 
     fn findings(&self, check: Check) -> Vec<Finding> {
@@ -203,32 +239,49 @@ impl<'a> CheckedRun<'a> {
             Maker::Each(make) => self.variants.iter().filter_map(each(make)).collect(),
             Maker::Succeeding(make) => self.succeeding().filter_map(each(make)).collect(),
             Maker::Service(make) => {
-                let services = self.succeeding().flat_map(|of| of.services().map(move |name| (of, name)));
-                services.filter_map(|(of, name)| Some(of.told(make(of, name)?))).collect()
+                let services = self
+                    .succeeding()
+                    .flat_map(|of| of.services().map(move |name| (of, name)));
+                services
+                    .filter_map(|(of, name)| Some(of.told(make(of, name)?)))
+                    .collect()
             }
             Maker::Pair(make) => {
                 let comparisons = self.plan.comparisons.iter();
-                comparisons.filter_map(|asked| Some(told_of(asked, make(self, asked)?))).collect()
+                comparisons
+                    .filter_map(|asked| Some(told_of(asked, make(self, asked)?)))
+                    .collect()
             }
             Maker::Conclusion => Vec::new(),
         };
-        let numbered =
-            |of: CheckFinding| Finding::new(check, of.grade, of.evidence, of.remedy).about(of.variants);
+        let numbered = |of: CheckFinding| {
+            Finding::new(check, of.grade, of.evidence, of.remedy).about(of.variants)
+        };
         seen.into_iter().map(numbered).collect()
     }
 
     fn succeeding(&self) -> impl Iterator<Item = &CheckedVariant<'a>> {
-        self.variants.iter().filter(|variant| variant.succeeds(self.record))
+        self.variants
+            .iter()
+            .filter(|variant| variant.succeeds(self.record))
     }
 
     /// Returns the variants of a comparison, the baseline first. `None` if an edited record lacks them.
     fn pair(&self, asked: &Comparison) -> Option<[&CheckedVariant<'a>; 2]> {
-        Some([self.variants.get(asked.baseline)?, self.variants.get(asked.candidate)?])
+        Some([
+            self.variants.get(asked.baseline)?,
+            self.variants.get(asked.candidate)?,
+        ])
     }
 
     /// Data of a variant that waits. `None` if it does not wait.
     fn waiting(&self, variant: usize) -> Option<&saturation::WaitingVariant> {
-        let of_each = || self.variants.iter().map(|of| saturation::WaitingVariant::of(self, of)).collect();
+        let of_each = || {
+            self.variants
+                .iter()
+                .map(|of| saturation::WaitingVariant::of(self, of))
+                .collect()
+        };
         self.waiting.get_or_init(of_each).get(variant)?.as_ref()
     }
 }
@@ -249,7 +302,13 @@ impl<'a> CheckedVariant<'a> {
         let is_its = |trial: &&Trial| trial.variant() == index;
         let trials: Vec<&Trial> = record.complete_trials().filter(is_its).collect();
         let slices = trials.iter().flat_map(|trial| trial.measured()).collect();
-        CheckedVariant { index, plan, trials, slices, all_trials: record.trials().filter(is_its).collect() }
+        CheckedVariant {
+            index,
+            plan,
+            trials,
+            slices,
+            all_trials: record.trials().filter(is_its).collect(),
+        }
     }
 
     fn name(&self) -> &'a str {
@@ -267,13 +326,21 @@ impl<'a> CheckedVariant<'a> {
 
     /// Names of the services, in start order.
     fn services(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        let started = self.trials.first().map(|trial| trial.started.services.as_slice());
-        started.unwrap_or_default().iter().map(|service| service.service.as_str())
+        let started = self
+            .trials
+            .first()
+            .map(|trial| trial.started.services.as_slice());
+        started
+            .unwrap_or_default()
+            .iter()
+            .map(|service| service.service.as_str())
     }
 
     /// Responses recorded before the load, in all its trials.
     fn witnesses(&self) -> impl Iterator<Item = &'a Witness> + use<'a, '_> {
-        self.all_trials.iter().flat_map(|trial| &trial.started.witnesses)
+        self.all_trials
+            .iter()
+            .flat_map(|trial| &trial.started.witnesses)
     }
 
     fn never_succeeded(&self, record: &Record) -> bool {
@@ -290,15 +357,23 @@ impl<'a> CheckedVariant<'a> {
 }
 
 /// Whether the resource use of a variant is unknown: it is already deployed and cannot be observed.
-pub(crate) fn is_unseen<'a>(plan: &plan::Variant, trials: impl IntoIterator<Item = &'a Trial>) -> bool {
-    plan.runs_already() && trials.into_iter().all(|trial| trial.started.services.is_empty())
+pub(crate) fn is_unseen<'a>(
+    plan: &plan::Variant,
+    trials: impl IntoIterator<Item = &'a Trial>,
+) -> bool {
+    plan.runs_already()
+        && trials
+            .into_iter()
+            .all(|trial| trial.started.services.is_empty())
 }
 
 /// Whether an unobservable service, such as a pod, worked on this machine in any of these trials. Its
 /// resource use cannot be separated from that of other processes.
 pub fn works_unseen<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> bool {
     let is_here = |trial: &Trial| trial.started.deployed.as_ref().is_some_and(|of| of.is_here);
-    trials.into_iter().any(|trial| trial.started.services.is_empty() && is_here(trial))
+    trials
+        .into_iter()
+        .any(|trial| trial.started.services.is_empty() && is_here(trial))
 }
 
 /// Time under load, including drains, in nanoseconds. At least 1.
@@ -315,7 +390,11 @@ fn is_one_of(words: &str, word: &str) -> bool {
 pub(crate) const NAMED_MAX: usize = 3;
 
 /// Joins the first few of several items, and the number of the others: `a; b; 3 more`.
-pub(crate) fn few(all: impl IntoIterator<Item = impl Into<String>>, most: usize, between: &str) -> String {
+pub(crate) fn few(
+    all: impl IntoIterator<Item = impl Into<String>>,
+    most: usize,
+    between: &str,
+) -> String {
     let mut all: Vec<String> = all.into_iter().map(Into::into).collect();
     let more = all.len().saturating_sub(most);
     all.truncate(most);

@@ -45,7 +45,9 @@ impl Outcome {
     pub fn differs(self) -> bool {
         match self {
             Outcome::Better | Outcome::Worse => true,
-            Outcome::Equivalent | Outcome::Inconclusive | Outcome::NoSuccess | Outcome::Invalid => false,
+            Outcome::Equivalent | Outcome::Inconclusive | Outcome::NoSuccess | Outcome::Invalid => {
+                false
+            }
         }
     }
 
@@ -153,14 +155,29 @@ pub struct Exploratory {
 }
 
 /// All comparisons of the plan, once for each metric with a verdict.
-pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]) -> Vec<ComparisonResult> {
+pub(crate) fn all(
+    record: &Record,
+    blocks: &[BlockFigures],
+    findings: &[Finding],
+) -> Vec<ComparisonResult> {
     let design = &record.header.plan.design;
     let variants = 0..record.header.plan.variants.len();
-    let without: Vec<_> = variants.map(|index| failure::measured(record, index)).collect();
+    let without: Vec<_> = variants
+        .map(|index| failure::measured(record, index))
+        .collect();
     let (rule, joint_t) = (rule::rule(record), joint_t(record, blocks, &without));
-    let judge = Judge { record, blocks, findings, without: &without, rule, joint_t };
+    let judge = Judge {
+        record,
+        blocks,
+        findings,
+        without: &without,
+        rule,
+        joint_t,
+    };
     let comparisons = record.header.plan.comparisons.iter();
-    comparisons.flat_map(|asked| design.metrics().map(|metric| judge.one(asked, metric))).collect()
+    comparisons
+        .flat_map(|asked| design.metrics().map(|metric| judge.one(asked, metric)))
+        .collect()
 }
 
 /// Common data of all comparisons of a record.
@@ -178,7 +195,11 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn one(&self, asked: &plan::Comparison, metric: Metric) -> ComparisonResult {
         let design = &self.record.header.plan.design;
-        let voids = || self.findings.iter().filter(|found| found.voids(asked.baseline, asked.candidate));
+        let voids = || {
+            self.findings
+                .iter()
+                .filter(|found| found.voids(asked.baseline, asked.candidate))
+        };
         // For a variant without its treatment, missing success is not a result.
         let untreated = voids().any(|found| found.check == Check::TreatmentNotApplied);
         let no_success = self.no_success(asked).filter(|_| !untreated);
@@ -186,9 +207,16 @@ impl Judge<'_> {
         // An invalid comparison has no numbers at all.
         let ratios = ratios(self.blocks, asked, metric).filter(|_| !void);
         let found = ratios.as_deref().and_then(|d| self.estimate(d));
-        let primary = found.as_ref().and_then(|found| found.as_ref().ok()).copied();
+        let primary = found
+            .as_ref()
+            .and_then(|found| found.as_ref().ok())
+            .copied();
         let estimate = primary.as_ref();
-        let [at_least, at_most] = if void { [None, None] } else { self.bounds(asked, metric) };
+        let [at_least, at_most] = if void {
+            [None, None]
+        } else {
+            self.bounds(asked, metric)
+        };
         let without_spread = match found {
             Some(Err(Error::NoSpread { ratio })) => Some(ratio),
             _ => None,
@@ -197,17 +225,28 @@ impl Judge<'_> {
             // A missing success is true without a second block, whatever else is wrong.
             _ if no_success.is_some() => Outcome::NoSuccess,
             None if at_least.is_some_and(|low| low > 1.0 + design.margin) => Outcome::Better,
-            None if at_most.is_some_and(|high| high < 1.0 / (1.0 + design.margin)) => Outcome::Worse,
+            None if at_most.is_some_and(|high| high < 1.0 / (1.0 + design.margin)) => {
+                Outcome::Worse
+            }
             None => without_spread.map_or(outcome(void, None, metric, design.margin), |ratio| {
                 let blocks = ratios.as_ref().map_or(0, |d| d.len() as u32);
                 stats::judge_constant(ratio, blocks, design.margin, metric.row().direction).into()
             }),
             _ => outcome(void, estimate, metric, design.margin),
         };
-        let cross = |estimate| cross_check(ratios.as_deref()?, estimate, design.margin, self.record);
+        let cross =
+            |estimate| cross_check(ratios.as_deref()?, estimate, design.margin, self.record);
         let blocks_needed = self.blocks_needed(estimate, outcome);
-        let per_second = if void { None } else { self.per_second(asked, metric) };
-        let amounts = if void { None } else { self.amounts(asked, metric, per_second.is_some()) };
+        let per_second = if void {
+            None
+        } else {
+            self.per_second(asked, metric)
+        };
+        let amounts = if void {
+            None
+        } else {
+            self.amounts(asked, metric, per_second.is_some())
+        };
         let is_within_margin = |of: &Estimate| of.ratio.ln().abs() < design.margin.ln_1p();
         ComparisonResult {
             label: asked.label.clone(),
@@ -215,7 +254,11 @@ impl Judge<'_> {
             candidate: asked.candidate,
             metric,
             without_spread,
-            ratio_so_far: ratios.clone().filter(|_| rule::may_look(self.record)).and_then(mean).map(f64::exp),
+            ratio_so_far: ratios
+                .clone()
+                .filter(|_| rule::may_look(self.record))
+                .and_then(mean)
+                .map(f64::exp),
             blocks_needed,
             seconds_needed: rule::seconds(self.record, blocks_needed),
             cross_check: estimate.and_then(cross),
@@ -229,28 +272,45 @@ impl Judge<'_> {
             per_second,
             baseline_value: amounts.map(|(baseline, _)| baseline),
             candidate_value: amounts.map(|(_, candidate)| candidate),
-            exploratory: if void { Vec::new() } else { self.exploratory(asked, metric) },
+            exploratory: if void {
+                Vec::new()
+            } else {
+                self.exploratory(asked, metric)
+            },
         }
     }
 
     /// Means of both sides over the blocks that have both: a variant may be measured in more blocks than the
     /// other one, when the machine was faster or slower.
-    fn amounts(&self, asked: &plan::Comparison, metric: Metric, per_core: bool) -> Option<(f64, f64)> {
+    fn amounts(
+        &self,
+        asked: &plan::Comparison,
+        metric: Metric,
+        per_core: bool,
+    ) -> Option<(f64, f64)> {
         let value = |block: &BlockFigures, index| match per_core {
             true => block.compared(metric, index).map(|per_us| per_us * 1e6),
             false => block.value(metric, index),
         };
         let (one, other) = (asked.baseline, asked.candidate);
-        let shared = self.blocks.iter().filter(|block| block.has(one) && block.has(other));
-        let pairs: Vec<Option<(f64, f64)>> =
-            shared.map(|block| Some((value(block, one)?, value(block, other)?))).collect();
+        let shared = self
+            .blocks
+            .iter()
+            .filter(|block| block.has(one) && block.has(other));
+        let pairs: Vec<Option<(f64, f64)>> = shared
+            .map(|block| Some((value(block, one)?, value(block, other)?)))
+            .collect();
         // Without a trial's quantile, the mean of the others would be a different quantity.
         if metric.quantile().is_some() && pairs.iter().any(Option::is_none) {
             return None;
         }
         let mean = |side: fn(&(f64, f64)) -> f64| {
             let values = pairs.iter().flatten().map(side);
-            if is_once(metric) { stats::median(values) } else { geometric_mean(values) }
+            if is_once(metric) {
+                stats::median(values)
+            } else {
+                geometric_mean(values)
+            }
         };
         Some((mean(|pair| pair.0)?, mean(|pair| pair.1)?))
     }
@@ -258,7 +318,12 @@ impl Judge<'_> {
     /// Lower and upper bound of a ratio of capacities, if exactly one of them is a lower bound.
     fn bounds(&self, asked: &plan::Comparison, metric: Metric) -> [Option<f64>; 2] {
         let sample = |block: &BlockFigures, index| block.sample(metric, index);
-        let is_bound = |index| self.blocks.iter().filter_map(|of| sample(of, index)).any(|of| of.at_least);
+        let is_bound = |index| {
+            self.blocks
+                .iter()
+                .filter_map(|of| sample(of, index))
+                .any(|of| of.at_least)
+        };
         let [baseline, candidate] = [asked.baseline, asked.candidate].map(is_bound);
         if metric != Metric::Capacity || baseline == candidate {
             return [None, None];
@@ -268,7 +333,10 @@ impl Judge<'_> {
         };
         let ratios = over(self.blocks, asked, ratio);
         let found = ratios.and_then(|d| self.estimate(&d)).and_then(Result::ok);
-        [found.filter(|_| candidate).map(|of| of.low), found.filter(|_| baseline).map(|of| of.high)]
+        [
+            found.filter(|_| candidate).map(|of| of.low),
+            found.filter(|_| baseline).map(|of| of.high),
+        ]
     }
 
     fn no_success(&self, asked: &plan::Comparison) -> Option<String> {
@@ -277,20 +345,37 @@ impl Judge<'_> {
             let answer = &self.without.get(index)?.as_ref()?.answer;
             Some(format!("{}: {answer}", plan.variants.get(index)?.name))
         };
-        let told: Vec<String> = [asked.baseline, asked.candidate].into_iter().filter_map(told).collect();
+        let told: Vec<String> = [asked.baseline, asked.candidate]
+            .into_iter()
+            .filter_map(told)
+            .collect();
         (!told.is_empty()).then(|| told.join("; "))
     }
 
     /// Uses the critical t of the ratio, so that both intervals hold together.
-    fn difference(&self, asked: &plan::Comparison, metric: Metric, of: &Estimate) -> Option<Difference> {
+    fn difference(
+        &self,
+        asked: &plan::Comparison,
+        metric: Metric,
+        of: &Estimate,
+    ) -> Option<Difference> {
         let unit = Some(metric.unit()).filter(|unit| *unit != Unit::PerS)?;
-        let d = over(self.blocks, asked, |block, one, other| block.difference(metric, one, other))?;
+        let d = over(self.blocks, asked, |block, one, other| {
+            block.difference(metric, one, other)
+        })?;
         let MeanInterval { value, low, high } = MeanInterval::of(&d, of.critical_t)?;
-        Some(Difference { unit, value, low, high })
+        Some(Difference {
+            unit,
+            value,
+            low,
+            high,
+        })
     }
 
     fn per_second(&self, asked: &plan::Comparison, metric: Metric) -> Option<Estimate> {
-        self.blocks.first().filter(|first| metric == Metric::Throughput && first.per_core)?;
+        self.blocks
+            .first()
+            .filter(|first| metric == Metric::Throughput && first.per_core)?;
         let plain = |block: &BlockFigures, one, other| block.plain_log_ratio(metric, one, other);
         self.estimate(&over(self.blocks, asked, plain)?)?.ok()
     }
@@ -302,9 +387,17 @@ impl Judge<'_> {
         let estimate = |metric| {
             let estimate = self.estimate(&ratios(self.blocks, asked, metric)?)?.ok()?;
             let difference = self.difference(asked, metric, &estimate);
-            Some(Exploratory { metric, estimate, difference })
+            Some(Exploratory {
+                metric,
+                estimate,
+                difference,
+            })
         };
-        if metric == design.metric { others.filter_map(estimate).collect() } else { Vec::new() }
+        if metric == design.metric {
+            others.filter_map(estimate).collect()
+        } else {
+            Vec::new()
+        }
     }
 
     /// The estimate over all complete blocks. `None` if it may not be shown yet.
@@ -326,22 +419,39 @@ impl Judge<'_> {
 fn joint_t(record: &Record, blocks: &[BlockFigures], without: &[Option<NoSuccess>]) -> Option<f64> {
     let plan = &record.header.plan;
     let succeeds = |index: usize| without.get(index).is_none_or(Option::is_none);
-    let compared = plan.comparisons.iter().filter(|of| succeeds(of.baseline) && succeeds(of.candidate));
+    let compared = plan
+        .comparisons
+        .iter()
+        .filter(|of| succeeds(of.baseline) && succeeds(of.candidate));
     let asked = compared.flat_map(|asked| plan.design.metrics().map(move |metric| (asked, metric)));
     let asked: Vec<(&plan::Comparison, Metric)> = asked.collect();
     only_if(plan.design.looks.waits_for_end() && asked.len() > 1 && rule::may_look(record))?;
     let row = |block: &BlockFigures| {
-        let ratios = asked.iter().map(|(of, metric)| block.log_ratio(*metric, of.baseline, of.candidate));
+        let ratios = asked
+            .iter()
+            .map(|(of, metric)| block.log_ratio(*metric, of.baseline, of.candidate));
         ratios.collect::<Option<Vec<f64>>>()
     };
     let rows = blocks.iter().map(row).collect::<Option<Vec<Vec<f64>>>>()?;
-    stats::joint_t(&rows, Resampling { seed: record.header.seed, resamples: FLIPS })
+    stats::joint_t(
+        &rows,
+        Resampling {
+            seed: record.header.seed,
+            resamples: FLIPS,
+        },
+    )
 }
 
 /// Log ratio of each complete block in which both were measured. `None` without blocks, or if any has no
 /// value.
-pub(crate) fn ratios(blocks: &[BlockFigures], asked: &plan::Comparison, metric: Metric) -> Option<Vec<f64>> {
-    over(blocks, asked, |block, one, other| block.log_ratio(metric, one, other))
+pub(crate) fn ratios(
+    blocks: &[BlockFigures],
+    asked: &plan::Comparison,
+    metric: Metric,
+) -> Option<Vec<f64>> {
+    over(blocks, asked, |block, one, other| {
+        block.log_ratio(metric, one, other)
+    })
 }
 
 /// Computes a value from baseline and candidate in these blocks. Decided variants are not measured further,
@@ -352,14 +462,24 @@ fn over(
     of: impl Fn(&BlockFigures, usize, usize) -> Option<f64>,
 ) -> Option<Vec<f64>> {
     let (one, other) = (asked.baseline, asked.candidate);
-    let measured = |block: &BlockFigures, index: usize| matches!(block.variants.get(index), Some(Some(_)));
-    let shared = blocks.iter().filter(|block| measured(block, one) && measured(block, other));
-    let values = shared.map(|block| of(block, one, other)).collect::<Option<Vec<f64>>>();
+    let measured =
+        |block: &BlockFigures, index: usize| matches!(block.variants.get(index), Some(Some(_)));
+    let shared = blocks
+        .iter()
+        .filter(|block| measured(block, one) && measured(block, other));
+    let values = shared
+        .map(|block| of(block, one, other))
+        .collect::<Option<Vec<f64>>>();
     values.filter(|values| !values.is_empty())
 }
 
 /// Converts an estimate to an outcome, if nothing makes it invalid.
-pub(crate) fn outcome(void: bool, estimate: Option<&Estimate>, metric: Metric, margin: f64) -> Outcome {
+pub(crate) fn outcome(
+    void: bool,
+    estimate: Option<&Estimate>,
+    metric: Metric,
+    margin: f64,
+) -> Outcome {
     match estimate.map(|estimate| stats::judge(estimate, margin, metric.row().direction)) {
         _ if void => Outcome::Invalid,
         Some(verdict) => verdict.into(),
@@ -403,18 +523,34 @@ impl CrossCheck {
     /// %, finds one.
     pub fn contradicts(&self, estimate: &Estimate) -> bool {
         let finds = estimate.low > 1.0 || estimate.high < 1.0;
-        finds && self.bootstrap.as_ref().is_some_and(|interval| interval.low <= 1.0 && interval.high >= 1.0)
+        finds
+            && self
+                .bootstrap
+                .as_ref()
+                .is_some_and(|interval| interval.low <= 1.0 && interval.high >= 1.0)
     }
 }
 
 fn cross_check(d: &[f64], estimate: &Estimate, margin: f64, record: &Record) -> Option<CrossCheck> {
-    let resampling = Resampling { seed: record.header.seed, resamples: RESAMPLES };
+    let resampling = Resampling {
+        seed: record.header.seed,
+        resamples: RESAMPLES,
+    };
     let bootstrap = stats::bootstrap_t(d, LEVEL, resampling);
     let plain_t = stats::plain_t(estimate.blocks, LEVEL)?;
-    let plain = Estimate::of(d, plain_t).ok().map(|plain| Interval { low: plain.low, high: plain.high });
+    let plain = Estimate::of(d, plain_t).ok().map(|plain| Interval {
+        low: plain.low,
+        high: plain.high,
+    });
     // The margin is the only width that is fixed before the data are seen.
-    let guard_rejects = stats::guard(d, margin.ln_1p()).map(|evidence| evidence > -stats::ALPHA.ln());
-    Some(CrossCheck { bootstrap, plain, guard_rejects, lag1: stats::lag1(d) })
+    let guard_rejects =
+        stats::guard(d, margin.ln_1p()).map(|evidence| evidence > -stats::ALPHA.ln());
+    Some(CrossCheck {
+        bootstrap,
+        plain,
+        guard_rejects,
+        lag1: stats::lag1(d),
+    })
 }
 
 /// The check errs in 1 of 100 experiments: 5 % divided by this number.
@@ -439,12 +575,22 @@ pub(crate) fn aa(record: &Record, blocks: &[BlockFigures]) -> Option<AaCheck> {
     let plan = &record.header.plan;
     let asked = plan.aa.as_ref()?;
     let metrics = plan.judged_metrics();
-    let family = rule::family(record, (AA_SHARES * metrics.len()).min(COMPARISONS_MAX as usize));
+    let family = rule::family(
+        record,
+        (AA_SHARES * metrics.len()).min(COMPARISONS_MAX as usize),
+    );
     let check = |metric: Metric| {
         let d = ratios(blocks, asked, metric);
         let estimate = d.and_then(|d| rule::estimate(record, family.clone(), &d));
-        let differs = estimate.as_ref().is_some_and(|estimate| estimate.low > 1.0 || estimate.high < 1.0);
-        AaCheck { label: asked.label.clone(), metric, estimate, differs }
+        let differs = estimate
+            .as_ref()
+            .is_some_and(|estimate| estimate.low > 1.0 || estimate.high < 1.0);
+        AaCheck {
+            label: asked.label.clone(),
+            metric,
+            estimate,
+            differs,
+        }
     };
     // The first that differs, in whichever metric.
     metrics

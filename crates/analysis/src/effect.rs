@@ -63,10 +63,13 @@ impl Conclusion {
         let asked = |effect: &Effect| effect.kind == EffectKind::Main && effect.is_compared;
         let told = |of: &ComparisonResult| {
             let alike = |effect: &Effect| !of.outcome.differs() || effect.outcome == of.outcome;
-            self.effects.iter().any(|effect| asked(effect) && effect.metric == of.metric && alike(effect))
+            self.effects
+                .iter()
+                .any(|effect| asked(effect) && effect.metric == of.metric && alike(effect))
         };
-        let speaks =
-            |effect: &Effect| effect.estimate.is_some() && !(effect.interacts() && effect.is_compared);
+        let speaks = |effect: &Effect| {
+            effect.estimate.is_some() && !(effect.interacts() && effect.is_compared)
+        };
         if !self.effects.iter().all(speaks) || !self.comparisons.iter().all(told) {
             return Vec::new();
         }
@@ -76,7 +79,9 @@ impl Conclusion {
         let mut leading: Vec<&Effect> = self.effects.iter().filter(leads).collect();
         leading.sort_by(|one, other| {
             let rank = |of: &Effect| (asked(of), of.outcome.is_decided());
-            rank(other).cmp(&rank(one)).then(other.size().total_cmp(&one.size()))
+            rank(other)
+                .cmp(&rank(one))
+                .then(other.size().total_cmp(&one.size()))
         });
         leading
     }
@@ -98,25 +103,54 @@ pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]
     if plan.factors.len() < 2 {
         return Vec::new();
     }
-    let factors: Vec<FactorLevels> = plan.factors.iter().map(|factor| baseline_first(plan, factor)).collect();
+    let factors: Vec<FactorLevels> = plan
+        .factors
+        .iter()
+        .map(|factor| baseline_first(plan, factor))
+        .collect();
     // A plan's factors have at least two levels, and at most 64 variants. A forged record may violate that.
-    let Some(contrasts) = stats::contrasts(&factors) else { return Vec::new() };
-    let void = findings.iter().any(|finding| finding.grade == Grade::Invalid);
+    let Some(contrasts) = stats::contrasts(&factors) else {
+        return Vec::new();
+    };
+    let void = findings
+        .iter()
+        .any(|finding| finding.grade == Grade::Invalid);
     let (metric, cells) = (design.metric, cells(plan, &factors));
-    let row = |of: &BlockFigures| cells.iter().map(|cell| of.compared(metric, (*cell)?)).collect();
+    let row = |of: &BlockFigures| {
+        cells
+            .iter()
+            .map(|cell| of.compared(metric, (*cell)?))
+            .collect()
+    };
     let rows: Vec<Vec<Option<f64>>> = blocks.iter().map(row).collect();
     let rule = rule::family(record, contrasts.len()).filter(|_| !void);
     let critical_t = rule::critical_t(record, rule.as_ref(), rows.len());
-    let estimate = |contrast: &Contrast| Estimate::of_strata(&contrast.values(&rows)?, critical_t?).ok();
-    let is_compared =
-        |factor: usize| plan.comparisons.iter().any(|asked| varies(plan, &factors[factor].name, asked));
+    let estimate =
+        |contrast: &Contrast| Estimate::of_strata(&contrast.values(&rows)?, critical_t?).ok();
+    let is_compared = |factor: usize| {
+        plan.comparisons
+            .iter()
+            .any(|asked| varies(plan, &factors[factor].name, asked))
+    };
     let effect = |contrast: &Contrast| {
         let estimate = estimate(contrast);
         let outcome = outcome(void, estimate.as_ref(), metric, design.margin);
-        let kind = if contrast.terms.len() == 1 { EffectKind::Main } else { EffectKind::Interaction };
+        let kind = if contrast.terms.len() == 1 {
+            EffectKind::Main
+        } else {
+            EffectKind::Interaction
+        };
         let (label, terms) = (contrast.name.clone(), contrast.terms.clone());
         let is_compared = terms.iter().any(|term| is_compared(term.factor));
-        Effect { label, terms, is_compared, kind, metric, estimate, outcome }
+        Effect {
+            label,
+            terms,
+            is_compared,
+            kind,
+            metric,
+            estimate,
+            outcome,
+        }
     };
     contrasts.iter().map(effect).collect()
 }
@@ -132,12 +166,18 @@ fn varies(plan: &plan::Plan, factor: &str, asked: &plan::Comparison) -> bool {
 
 /// Returns a factor with the level that the plan compares with as its first level.
 fn baseline_first(plan: &plan::Plan, factor: &plan::Factor) -> FactorLevels {
-    let asked = plan.comparisons.iter().find(|asked| varies(plan, &factor.name, asked));
+    let asked = plan
+        .comparisons
+        .iter()
+        .find(|asked| varies(plan, &factor.name, asked));
     let baseline = asked.and_then(|asked| level(plan, asked.baseline, &factor.name));
     let mut levels = factor.levels.clone();
     // The sort is stable, so the others keep the order of the file.
     levels.sort_by_key(|level| Some(level) != baseline.or(factor.levels.first()));
-    FactorLevels { name: factor.name.clone(), levels }
+    FactorLevels {
+        name: factor.name.clone(),
+        levels,
+    }
 }
 
 /// The variant of each combination of levels, with the last factor changing fastest. A copy of the baseline
@@ -152,5 +192,7 @@ fn cells(plan: &plan::Plan, factors: &[FactorLevels]) -> Vec<Option<usize>> {
         })
     };
     let combinations: usize = factors.iter().map(|factor| factor.levels.len()).product();
-    (0..combinations).map(|cell| plan.variants.iter().position(|variant| is(variant, cell))).collect()
+    (0..combinations)
+        .map(|cell| plan.variants.iter().position(|variant| is(variant, cell)))
+        .collect()
 }

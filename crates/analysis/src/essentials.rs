@@ -110,10 +110,23 @@ fn measured<'a>(
     measure: &Measure,
 ) -> (Option<RatesMeasured>, Option<ArrivalProcess>, Option<f64>) {
     // The length is ignored: longer slices give the same figures with more digits.
-    let Measure { until: _, rates, arrivals, warmup } = measure;
+    let Measure {
+        until: _,
+        rates,
+        arrivals,
+        warmup,
+    } = measure;
     let open = |slice: &Slice| slice.asked.and_then(|asked| asked.open);
-    let ends = |rate: Rate| rate.ramp().map_or((rate.at(0.0), rate.at(0.0)), |(from, to, _)| (from, to));
-    let rates = rates.as_ref().map(|_| slices.filter_map(open).map(|open| ends(open.rate)).collect());
+    let ends = |rate: Rate| {
+        rate.ramp()
+            .map_or((rate.at(0.0), rate.at(0.0)), |(from, to, _)| (from, to))
+    };
+    let rates = rates.as_ref().map(|_| {
+        slices
+            .filter_map(open)
+            .map(|open| ends(open.rate))
+            .collect()
+    });
     let arrivals = rates.is_some().then_some(*arrivals);
     (rates, arrivals, Some(warmup.as_secs_f64()))
 }
@@ -126,7 +139,11 @@ impl Conditions {
         let settled_s = record.warm_up.as_ref().map(|warm_up| warm_up.seconds);
         let (measured_per_s, arrivals, warm_up_s) = match &plan.measure {
             Some(measure) => measured(record.trials().flat_map(|trial| trial.measured()), measure),
-            None => (None, record.is_open_loop().then_some(plan.design.arrivals), settled_s),
+            None => (
+                None,
+                record.is_open_loop().then_some(plan.design.arrivals),
+                settled_s,
+            ),
         };
         Conditions {
             rate_per_s: record.rate.as_ref().map(|rate| rate.per_s),
@@ -161,31 +178,63 @@ impl Conditions {
                 apart(*from, *from_then, RATE_FACTOR) || apart(*to, *to_then, RATE_FACTOR)
             };
             if one.len() != other.len() || one.iter().zip(other).any(is_apart) {
-                found.push(format!("rates of {} and {}", rates_told(one), rates_told(other)));
+                found.push(format!(
+                    "rates of {} and {}",
+                    rates_told(one),
+                    rates_told(other)
+                ));
             }
         }
         let is_open = |of: &Conditions| of.rate_per_s.is_some() || of.measured_per_s.is_some();
         if is_open(self) != is_open(other) {
             found.push("closed loop and a rate".to_owned());
         }
-        let is_other = |name: &&String| other.files.get(*name).is_some_and(|then| *then != files[*name]);
-        found.extend(files.keys().filter(is_other).map(|name| format!("two contents of {name}")));
-        if arrivals.zip(other.arrivals).is_some_and(|(one, other)| one != other) {
+        let is_other = |name: &&String| {
+            other
+                .files
+                .get(*name)
+                .is_some_and(|then| *then != files[*name])
+        };
+        found.extend(
+            files
+                .keys()
+                .filter(is_other)
+                .map(|name| format!("two contents of {name}")),
+        );
+        if arrivals
+            .zip(other.arrivals)
+            .is_some_and(|(one, other)| one != other)
+        {
             found.push("random arrivals and even ones".to_owned());
         }
         let rates = rate_per_s.zip(other.rate_per_s);
         let rates = rates.filter(|(one, other)| apart(*one, *other, RATE_FACTOR));
-        let told = |(one, other)| format!("rates of {} and {}", quantity::rate(one), quantity::rate(other));
+        let told = |(one, other)| {
+            format!(
+                "rates of {} and {}",
+                quantity::rate(one),
+                quantity::rate(other)
+            )
+        };
         found.extend(rates.map(told));
         let warm_ups = warm_up_s.zip(other.warm_up_s);
-        let warm_ups = warm_ups
-            .filter(|(one, other)| apart(*one, *other, WARM_UP_FACTOR) && (one - other).abs() > WARM_UP_S);
-        let told =
-            |(one, other)| format!("warm-ups of {} and {}", quantity::span(one), quantity::span(other));
+        let warm_ups = warm_ups.filter(|(one, other)| {
+            apart(*one, *other, WARM_UP_FACTOR) && (one - other).abs() > WARM_UP_S
+        });
+        let told = |(one, other)| {
+            format!(
+                "warm-ups of {} and {}",
+                quantity::span(one),
+                quantity::span(other)
+            )
+        };
         found.extend(warm_ups.map(told));
         let cpus = cpus.zip(other.cpus).filter(|(one, other)| one != other);
         found.extend(cpus.map(|(one, other)| {
-            format!("services on {one} and on {}", quantity::many(other as u64, "processor"))
+            format!(
+                "services on {one} and on {}",
+                quantity::many(other as u64, "processor")
+            )
         }));
         if *cpus_shared != other.cpus_shared {
             found.push("a generator on other processors and on those of the services".to_owned());
@@ -238,13 +287,20 @@ pub struct MetricFigure {
 impl Essentials {
     /// Whether the run ended by its rule: it was not killed or stopped, and nothing failed.
     pub fn is_whole(&self) -> bool {
-        self.ended.as_ref().is_some_and(|ended| ended.reason.is_own())
+        self.ended
+            .as_ref()
+            .is_some_and(|ended| ended.reason.is_own())
     }
 
     /// Summarizes a record and its conclusions.
     pub fn of(record: &Record, conclusion: &Conclusion) -> Essentials {
         let header = &record.header;
-        let graded = |grade| conclusion.findings.iter().filter(move |finding| finding.grade == grade);
+        let graded = |grade| {
+            conclusion
+                .findings
+                .iter()
+                .filter(move |finding| finding.grade == grade)
+        };
         let void = graded(Grade::Invalid).map(|finding| finding.check.number().to_owned());
         Essentials {
             experiment: header.plan.name.clone(),
@@ -271,15 +327,25 @@ impl Essentials {
 
     /// Iterates over the comparisons with a verdict.
     pub fn judged(&self) -> impl Iterator<Item = (&ComparedMetric, Outcome)> {
-        self.compared.iter().filter_map(|compared| Some((compared, compared.outcome?)))
+        self.compared
+            .iter()
+            .filter_map(|compared| Some((compared, compared.outcome?)))
     }
 }
 
 fn compared(plan: &Plan, conclusion: &Conclusion) -> Vec<ComparedMetric> {
-    let name = |index: usize| plan.variants.get(index).map(|of| of.name.clone()).unwrap_or_default();
+    let name = |index: usize| {
+        plan.variants
+            .get(index)
+            .map(|of| of.name.clone())
+            .unwrap_or_default()
+    };
     let mut all = Vec::new();
     for comparison in &conclusion.comparisons {
-        let (label, of) = (&comparison.label, [name(comparison.candidate), name(comparison.baseline)]);
+        let (label, of) = (
+            &comparison.label,
+            [name(comparison.candidate), name(comparison.baseline)],
+        );
         let one = |metric, outcome, estimate| ComparedMetric {
             label: label.clone(),
             of: of.clone(),
@@ -287,7 +353,11 @@ fn compared(plan: &Plan, conclusion: &Conclusion) -> Vec<ComparedMetric> {
             outcome,
             estimate,
         };
-        all.push(one(comparison.metric, Some(comparison.outcome), comparison.estimate));
+        all.push(one(
+            comparison.metric,
+            Some(comparison.outcome),
+            comparison.estimate,
+        ));
         let others = comparison.exploratory.iter();
         all.extend(others.map(|other| one(other.metric, None, Some(other.estimate))));
     }
@@ -301,11 +371,21 @@ fn figures(record: &Record, conclusion: &Conclusion) -> Vec<MetricFigure> {
     let shown = 0..plan.variants.len();
     let shown = shown.filter(|variant| Some(*variant) != copy && !conclusion.voids(*variant));
     let of = |(variant, metric): (usize, Metric)| {
-        let found = figure(&plan.variants[variant].name, metric, &log_values(&blocks, metric, variant)?)?;
+        let found = figure(
+            &plan.variants[variant].name,
+            metric,
+            &log_values(&blocks, metric, variant)?,
+        )?;
         let bias = conclusion.bias(metric, variant);
-        Some(MetricFigure { interval: found.interval.map(|(low, high)| (low / bias, high * bias)), ..found })
+        Some(MetricFigure {
+            interval: found.interval.map(|(low, high)| (low / bias, high * bias)),
+            ..found
+        })
     };
-    shown.flat_map(|variant| metrics(record).map(move |metric| (variant, metric))).filter_map(of).collect()
+    shown
+        .flat_map(|variant| metrics(record).map(move |metric| (variant, metric)))
+        .filter_map(of)
+        .collect()
 }
 
 fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<MetricFigure> {
@@ -317,8 +397,17 @@ fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<MetricFigure> {
         Some(Err(stats::Error::NoSpread { .. })) => Some(0.0),
         Some(Err(_)) | None => None,
     };
-    let interval = estimate.and_then(Result::ok).map(|estimate| (estimate.low, estimate.high));
-    Some(MetricFigure { variant: variant.to_owned(), metric, value, blocks, interval, standard_error })
+    let interval = estimate
+        .and_then(Result::ok)
+        .map(|estimate| (estimate.low, estimate.high));
+    Some(MetricFigure {
+        variant: variant.to_owned(),
+        metric,
+        value,
+        blocks,
+        interval,
+        standard_error,
+    })
 }
 
 /// Mark of a plan's content. Plans have the same mark if they differ only in the following: time limits,
@@ -353,7 +442,9 @@ pub(crate) fn plan_mark(plan: &Plan) -> String {
     (*question, *tune, *against) = (None, Tune::default(), None);
     gate.clear();
     forget_length(design);
-    variants.iter_mut().for_each(|variant| forget_findings(variant, pacing));
+    variants
+        .iter_mut()
+        .for_each(|variant| forget_findings(variant, pacing));
     // Plain values with string keys always convert to JSON.
     let text = serde_json::to_vec(&plan).unwrap_or_default();
     Digest::of(&text).to_string()[..MARK_LETTERS].to_owned()
@@ -389,7 +480,14 @@ fn forget_length(design: &mut Design) {
 
 /// Resets the fields of a variant that a run discovered, and normalizes its load.
 fn forget_findings(variant: &mut Variant, pacing: Pacing) {
-    let Variant { name: _, levels: _, services, entry: _, load, expect } = variant;
+    let Variant {
+        name: _,
+        levels: _,
+        services,
+        entry: _,
+        load,
+        expect,
+    } = variant;
     *load = load.comparable(pacing);
     *expect = comparable_contract(expect);
     for command in services.iter_mut().filter_map(Service::command_mut) {
@@ -423,26 +521,46 @@ mod tests {
     #[test]
     fn rates_and_warm_ups_of_measurements_are_conditions() {
         let of = |measure: &str| {
-            let text =
-                format!("name = \"x\"\n[services.api]\nurl = \"http://127.0.0.1:1\"\n[measure]\n{measure}");
+            let text = format!(
+                "name = \"x\"\n[services.api]\nurl = \"http://127.0.0.1:1\"\n[measure]\n{measure}"
+            );
             let plan = plan::parse(&text, Path::new("/")).expect("a plan");
             let measure = plan.measure.as_ref().expect("a measurement");
             // The rates come from the slices.
             let (rates, arrivals, warm_up_s) = measured(std::iter::empty(), measure);
-            let asked = measure.rates.as_ref().map(|rates| rates.written().parse().expect("a number"));
+            let asked = measure
+                .rates
+                .as_ref()
+                .map(|rates| rates.written().parse().expect("a number"));
             let measured_per_s = rates.and(asked.map(|per_s| vec![(per_s, per_s)]));
-            Conditions { measured_per_s, arrivals, warm_up_s, rate_per_s: None, cpus: None, ..full() }
+            Conditions {
+                measured_per_s,
+                arrivals,
+                warm_up_s,
+                rate_per_s: None,
+                cpus: None,
+                ..full()
+            }
         };
         let slow = of("rate = \"100\"");
         for (other, told) in [
             ("rate = \"1000\"", "rates of 100/s and 1,000/s"),
             ("", "closed loop and a rate"),
-            ("rate = \"100\"\nwarmup = \"10s\"", "warm-ups of 0ms and 10s"),
-            ("rate = \"100\"\narrivals = \"constant\"", "random arrivals and even ones"),
+            (
+                "rate = \"100\"\nwarmup = \"10s\"",
+                "warm-ups of 0ms and 10s",
+            ),
+            (
+                "rate = \"100\"\narrivals = \"constant\"",
+                "random arrivals and even ones",
+            ),
         ] {
             assert_eq!(slow.differences(&of(other)), [told]);
         }
-        assert!(slow.differences(&of("rate = \"100\"\nduration = \"3s\"")).is_empty());
+        assert!(
+            slow.differences(&of("rate = \"100\"\nduration = \"3s\""))
+                .is_empty()
+        );
     }
 
     /// No field uses a default, so that a new field does not compile without a change here.
@@ -463,7 +581,12 @@ mod tests {
     fn each_change_of_conditions_is_noticed() {
         let full = full();
         let whole = serde_json::to_value(&full).expect("JSON");
-        let mut unnoticed: Vec<String> = whole.as_object().expect("an object").keys().cloned().collect();
+        let mut unnoticed: Vec<String> = whole
+            .as_object()
+            .expect("an object")
+            .keys()
+            .cloned()
+            .collect();
         unnoticed.retain(|name| {
             let mut other = whole.clone();
             other[name] = match (name.as_str(), &whole[name]) {
@@ -473,7 +596,8 @@ mod tests {
                 (_, serde_json::Value::Bool(truth)) => (!truth).into(),
                 _ => 10.into(),
             };
-            full.differences(&serde_json::from_value(other).expect("conditions")).is_empty()
+            full.differences(&serde_json::from_value(other).expect("conditions"))
+                .is_empty()
         });
         // Only ratios are per core, figures of variants never are.
         assert_eq!(unnoticed, ["per_core"]);
@@ -483,9 +607,10 @@ mod tests {
     fn leaves(value: &serde_json::Value, at: &str) -> Vec<String> {
         use serde_json::Value;
         match value {
-            Value::Object(fields) => {
-                fields.iter().flat_map(|(name, of)| leaves(of, &format!("{at}/{name}"))).collect()
-            }
+            Value::Object(fields) => fields
+                .iter()
+                .flat_map(|(name, of)| leaves(of, &format!("{at}/{name}")))
+                .collect(),
             Value::Array(items) => items
                 .iter()
                 .enumerate()
@@ -523,7 +648,10 @@ mod tests {
             read(&other).is_ok_and(|plan| plan_mark(&plan) == mark)
         });
         assert_eq!(
-            unnoticed.iter().map(|at| at.replace("/0", "").replace("/1", "")).collect::<BTreeSet<_>>(),
+            unnoticed
+                .iter()
+                .map(|at| at.replace("/0", "").replace("/1", ""))
+                .collect::<BTreeSet<_>>(),
             [
                 "/design/blocks",
                 "/design/budget/nanos",
@@ -541,7 +669,10 @@ mod tests {
             .into()
         );
         let moved = whole.to_string().replace("\"Accept\"", "\"accept\"");
-        assert_eq!(plan_mark(&serde_json::from_str(&moved).expect("a plan")), mark);
+        assert_eq!(
+            plan_mark(&serde_json::from_str(&moved).expect("a plan")),
+            mark
+        );
     }
 
     #[test]

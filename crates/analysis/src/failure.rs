@@ -37,19 +37,26 @@ pub(crate) fn measured(record: &Record, variant: usize) -> Option<NoSuccess> {
 
 /// Whether these slices had requests and none succeeded. At a low rate none may have been due.
 pub(crate) fn fruitless(slices: &[&Slice]) -> bool {
-    let asked = slices.iter().any(|slice| slice.counts.due() > 0 || !slice.counts.errors.is_empty());
+    let asked = slices
+        .iter()
+        .any(|slice| slice.counts.due() > 0 || !slice.counts.errors.is_empty());
     asked && slices.iter().all(|slice| slice.counts.successful == 0)
 }
 
 fn of(record: &Record, variant: usize, counts: impl Fn(&Slice) -> bool) -> Option<NoSuccess> {
     // Dropped blocks contain neither failures nor successes.
-    let slices: Vec<&Slice> = slices(record, variant).filter(|slice| counts(slice)).collect();
+    let slices: Vec<&Slice> = slices(record, variant)
+        .filter(|slice| counts(slice))
+        .collect();
     fruitless(&slices).then(|| told(&slices, &record.header.plan.variants[variant]))
 }
 
 fn told(slices: &[&Slice], variant: &plan::Variant) -> NoSuccess {
     let requests = total(slices, |slice| slice.counts.due());
-    let late = format!("no response within {}", span(variant.load.timeout.as_secs_f64()));
+    let late = format!(
+        "no response within {}",
+        span(variant.load.timeout.as_secs_f64())
+    );
     let ways = ways(slices, &late, |status| checks::is_expected(variant, status));
     let all = count(requests);
     let answer = match ways.as_slice() {
@@ -57,14 +64,22 @@ fn told(slices: &[&Slice], variant: &plan::Variant) -> NoSuccess {
             format!("{late} (0 of {all})")
         }
         [(way, number)] if requests == 0 => {
-            format!("no request could be sent: {way} ({})", many(*number, "time"))
+            format!(
+                "no request could be sent: {way} ({})",
+                many(*number, "time")
+            )
         }
         [] => format!("0 of {all} succeeded"),
         [(way, _)] => format!("0 of {all} succeeded: {way}"),
         several => {
-            let told =
-                several.iter().take(WAYS_MAX).map(|(way, number)| format!("{way} ({})", count(*number)));
-            format!("0 of {all} succeeded: {}", told.collect::<Vec<_>>().join(", "))
+            let told = several
+                .iter()
+                .take(WAYS_MAX)
+                .map(|(way, number)| format!("{way} ({})", count(*number)));
+            format!(
+                "0 of {all} succeeded: {}",
+                told.collect::<Vec<_>>().join(", ")
+            )
         }
     };
     NoSuccess { requests, answer }
@@ -77,25 +92,43 @@ fn ways(slices: &[&Slice], late: &str, is_expected: impl Fn(u16) -> bool) -> Vec
     let mut examples: BTreeMap<&FailureKind, &str> = BTreeMap::new();
     for slice in slices {
         let unsent = slice.counts.open.as_ref().map_or(0, |open| open.unsent);
-        add(late.to_owned(), slice.counts.timed_out + slice.counts.unfinished + unsent);
+        add(
+            late.to_owned(),
+            slice.counts.timed_out + slice.counts.unfinished + unsent,
+        );
         let failures = &slice.counts.contract_failures;
         // Responses to log-ins are included in the status counts, but are described by the name of the
         // log-in.
         let is_log_in = |failure: &ContractFailure| matches!(failure.kind, FailureKind::LogIn(_));
         let by_status = !failures.iter().any(is_log_in);
-        let unexpected = slice.counts.status.iter().filter(|(status, _)| by_status && !is_expected(**status));
+        let unexpected = slice
+            .counts
+            .status
+            .iter()
+            .filter(|(status, _)| by_status && !is_expected(**status));
         unexpected.for_each(|(status, count)| add(with_location(*status, failures), *count));
-        for failure in failures.iter().filter(|of| !by_status || of.kind != FailureKind::Status) {
+        for failure in failures
+            .iter()
+            .filter(|of| !by_status || of.kind != FailureKind::Status)
+        {
             let example = *examples.entry(&failure.kind).or_insert(&failure.example);
             let is_status = failure.kind == FailureKind::Status;
-            let seen = if is_status { example.to_owned() } else { format!("({example})") };
+            let seen = if is_status {
+                example.to_owned()
+            } else {
+                format!("({example})")
+            };
             add(format!("{} {seen}", failure.kind), failure.count);
         }
         // A timed-out request is counted above.
-        let given_up = |error: &&ErrorCount| error.cause == Cause::Timeout && error.phase != Phase::Connect;
+        let given_up =
+            |error: &&ErrorCount| error.cause == Cause::Timeout && error.phase != Phase::Connect;
         for error in slice.counts.errors.iter().filter(|error| !given_up(error)) {
             let way = || format!("{} {}", error.phase, error.cause);
-            add(error.cause.remedy().map_or_else(way, str::to_owned), error.count);
+            add(
+                error.cause.remedy().map_or_else(way, str::to_owned),
+                error.count,
+            );
         }
     }
     let mut ways: Vec<(String, u64)> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
@@ -131,7 +164,10 @@ impl FailureClass {
         let unsent = |slice: &Slice| slice.counts.open.as_ref().map_or(0, |open| open.unsent);
         let late = |slice: &Slice| slice.counts.timed_out + slice.counts.unfinished + unsent(slice);
         add(FailureClass::TimedOut, total(slices, late));
-        add(FailureClass::ConnectionLost, total(slices, |slice| slice.counts.broken));
+        add(
+            FailureClass::ConnectionLost,
+            total(slices, |slice| slice.counts.broken),
+        );
         // The remaining failures had an expected status. Only a sample of contents is checked, so their
         // failures are not counted individually.
         let failed = outcome(slices).failed;
@@ -188,9 +224,15 @@ impl FailureClass {
 
 /// Describes a status, with the location of a redirect.
 fn with_location(status: u16, failures: &[ContractFailure]) -> String {
-    let of_status = failures.iter().filter(|failure| failure.kind == FailureKind::Status);
-    let mut locations = of_status
-        .filter_map(|failure| failure.example.strip_prefix(&status.to_string())?.strip_prefix(LOCATION));
+    let of_status = failures
+        .iter()
+        .filter(|failure| failure.kind == FailureKind::Status);
+    let mut locations = of_status.filter_map(|failure| {
+        failure
+            .example
+            .strip_prefix(&status.to_string())?
+            .strip_prefix(LOCATION)
+    });
     match locations.next() {
         Some(place) => {
             format!(
@@ -208,10 +250,15 @@ const RESPONSES_MIN: u64 = 20;
 /// that the experiment expects. `None` if they have it, or if it is too early to judge. A second trial is not
 /// needed, because continuing would measure something else for the whole budget.
 pub fn untreated(record: &Record, variant: usize) -> Option<String> {
-    let slices = record.trials().filter(|trial| trial.variant() == variant).flat_map(|trial| &trial.slices);
+    let slices = record
+        .trials()
+        .filter(|trial| trial.variant() == variant)
+        .flat_map(|trial| &trial.slices);
     only_if(slices.map(|slice| slice.counts.responses).sum::<u64>() >= RESPONSES_MIN)?;
     let mut findings = checks::only(Check::TreatmentNotApplied, record).into_iter();
-    findings.find(|finding| finding.variants.contains(&variant)).map(|finding| in_words(&finding))
+    findings
+        .find(|finding| finding.variants.contains(&variant))
+        .map(|finding| in_words(&finding))
 }
 
 /// Time in which a ready service may still refuse requests, in seconds of its warm-up.
@@ -221,44 +268,67 @@ const PATIENCE_S: f64 = 2.0;
 /// can.
 pub fn all_fruitless(record: &Record) -> Option<String> {
     let plan = &record.header.plan;
-    let each =
-        |counts: fn(&Slice) -> bool| (0..plan.variants.len()).map(move |index| of(record, index, counts));
+    let each = |counts: fn(&Slice) -> bool| {
+        (0..plan.variants.len()).map(move |index| of(record, index, counts))
+    };
     // First all slices so far, of any kind. Then only measured slices without success, even if others had
     // some.
-    let never: Vec<Option<NoSuccess>> =
-        each(|_| true).enumerate().map(|(index, never)| never.filter(|_| is_tried(record, index))).collect();
-    let now_and_then = each(|slice| slice.kind == SliceKind::Measured && slice.counts.successful == 0);
+    let never: Vec<Option<NoSuccess>> = each(|_| true)
+        .enumerate()
+        .map(|(index, never)| never.filter(|_| is_tried(record, index)))
+        .collect();
+    let now_and_then =
+        each(|slice| slice.kind == SliceKind::Measured && slice.counts.successful == 0);
     if never.iter().all(Option::is_some) {
         return Some(format!("no request succeeded; {}", named(record, &never)));
     }
     let both = now_and_then.zip(&never);
-    let spoilt: Vec<Option<NoSuccess>> = both.map(|(some, never)| some.filter(|_| never.is_none())).collect();
+    let spoilt: Vec<Option<NoSuccess>> = both
+        .map(|(some, never)| some.filter(|_| never.is_none()))
+        .collect();
     let is_undecided = |asked: &plan::Comparison| {
-        let either = |of: &[Option<NoSuccess>]| of[asked.baseline].is_some() || of[asked.candidate].is_some();
+        let either = |of: &[Option<NoSuccess>]| {
+            of[asked.baseline].is_some() || of[asked.candidate].is_some()
+        };
         !either(&never) && !either(&spoilt)
     };
     let any = spoilt.iter().any(Option::is_some);
     (any && !plan.comparisons.iter().any(is_undecided)).then(|| {
-        format!("in some slices no request succeeded, though in others some did; {}", named(record, &spoilt))
+        format!(
+            "in some slices no request succeeded, though in others some did; {}",
+            named(record, &spoilt)
+        )
     })
 }
 
 /// Whether a variant was loaded long enough to conclude that it never succeeds.
 fn is_tried(record: &Record, variant: usize) -> bool {
-    let warm_up_s: f64 = slices(record, variant).map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
+    let warm_up_s: f64 = slices(record, variant)
+        .map(|slice| slice.counts.window_ns as f64 / 1e9)
+        .sum();
     warm_up_s >= PATIENCE_S || slices(record, variant).any(|slice| slice.kind != SliceKind::WarmUp)
 }
 
 /// Explains why no undecided comparison can get a result from further blocks. `None` while one can.
 pub fn void_for_good(conclusion: &Conclusion) -> Option<String> {
-    let ending = conclusion.findings.iter().filter(|finding| finding.check.row().ends_run);
+    let ending = conclusion
+        .findings
+        .iter()
+        .filter(|finding| finding.check.row().ends_run);
     let found: Vec<&Finding> = ending.collect();
-    let voids = |finding: &Finding, asked: &ComparisonResult| finding.voids(asked.baseline, asked.candidate);
+    let voids = |finding: &Finding, asked: &ComparisonResult| {
+        finding.voids(asked.baseline, asked.candidate)
+    };
     let is_undecided = |asked: &ComparisonResult| {
         asked.outcome != Outcome::NoSuccess && !found.iter().any(|finding| voids(finding, asked))
     };
     only_if(!conclusion.comparisons.iter().any(is_undecided))?;
-    let first = found.iter().find(|finding| conclusion.comparisons.iter().any(|asked| voids(finding, asked)));
+    let first = found.iter().find(|finding| {
+        conclusion
+            .comparisons
+            .iter()
+            .any(|asked| voids(finding, asked))
+    });
     first.map(|finding| in_words(finding))
 }
 
@@ -267,8 +337,15 @@ fn in_words(finding: &Finding) -> String {
 }
 
 fn named(record: &Record, failed: &[Option<NoSuccess>]) -> String {
-    let names = record.header.plan.variants.iter().map(|variant| &variant.name);
-    let told = |(name, of): (&String, &Option<NoSuccess>)| Some(format!("{name}: {}", of.as_ref()?.answer));
+    let names = record
+        .header
+        .plan
+        .variants
+        .iter()
+        .map(|variant| &variant.name);
+    let told = |(name, of): (&String, &Option<NoSuccess>)| {
+        Some(format!("{name}: {}", of.as_ref()?.answer))
+    };
     checks::few(names.zip(failed).filter_map(told), checks::NAMED_MAX, "; ")
 }
 
@@ -288,7 +365,9 @@ pub struct FailureCount {
 
 /// All kinds of failure of a variant's requests, by its index in the plan, most frequent first.
 pub fn failures(record: &Record, index: usize) -> Vec<FailureCount> {
-    let ways = measured_slices(record, index).flat_map(ways_to_fail).filter(|way| way.count > 0);
+    let ways = measured_slices(record, index)
+        .flat_map(ways_to_fail)
+        .filter(|way| way.count > 0);
     let alike = model::grouped(ways.map(|way| ((way.phase.clone(), way.cause.clone()), way)));
     let together = |((phase, cause), ways): ((String, String), Vec<FailureCount>)| FailureCount {
         phase,
@@ -306,23 +385,48 @@ fn ways_to_fail(slice: &Slice) -> Vec<FailureCount> {
     let mut ways = Vec::new();
     let mut add = |phase: &str, cause: &str, count: u64, example: Option<&String>| {
         let (phase, cause, example) = (phase.to_owned(), cause.to_owned(), example.cloned());
-        ways.push(FailureCount { phase, cause, count, example });
+        ways.push(FailureCount {
+            phase,
+            cause,
+            count,
+            example,
+        });
     };
     for error in &slice.counts.errors {
         let phase = error.phase.to_string();
         if error.is_request_timeout() {
             given_up += error.count;
-            add("time-out", &format!("{late}, in the phase {phase}"), error.count, None);
+            add(
+                "time-out",
+                &format!("{late}, in the phase {phase}"),
+                error.count,
+                None,
+            );
         } else {
             add(&phase, &error.cause.to_string(), error.count, None);
         }
     }
     for failure in &slice.counts.contract_failures {
-        add("response", &failure.kind.to_string(), failure.count, Some(&failure.example));
+        add(
+            "response",
+            &failure.kind.to_string(),
+            failure.count,
+            Some(&failure.example),
+        );
     }
     let unsent = slice.counts.open.as_ref().map_or(0, |open| open.unsent);
-    add("time-out", late, slice.counts.timed_out.saturating_sub(given_up), None);
-    add("unfinished", "under way when the window ended", slice.counts.unfinished, None);
+    add(
+        "time-out",
+        late,
+        slice.counts.timed_out.saturating_sub(given_up),
+        None,
+    );
+    add(
+        "unfinished",
+        "under way when the window ended",
+        slice.counts.unfinished,
+        None,
+    );
     add("unfinished", "due and never sent", unsent, None);
     ways
 }

@@ -105,7 +105,10 @@ pub struct Gate {
 impl Gate {
     /// The worst result. `None` if nothing is judged.
     pub fn ruling(&self) -> Option<Ruling> {
-        self.judgements.iter().map(|judgement| judgement.ruling).max()
+        self.judgements
+            .iter()
+            .map(|judgement| judgement.ruling)
+            .max()
     }
 }
 
@@ -113,7 +116,14 @@ impl Gate {
 pub fn gated(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Gate {
     let unfit = unfit(record, conclusion);
     let judged = || judgements(record, conclusion, entries);
-    Gate { judgements: if unfit.is_none() { judged() } else { Vec::new() }, unfit }
+    Gate {
+        judgements: if unfit.is_none() {
+            judged()
+        } else {
+            Vec::new()
+        },
+        unfit,
+    }
 }
 
 /// Whether more blocks would not help the record's own gate: no limit is inconclusive except those without a
@@ -126,7 +136,10 @@ pub fn limits_settled(record: &Record, conclusion: &Conclusion) -> bool {
 
 fn unfit(record: &Record, conclusion: &Conclusion) -> Option<(Unfit, String)> {
     let Some(ended) = &record.ended else {
-        return Some((Unfit::Unfinished, "the run has no end: it goes on, or was killed".to_owned()));
+        return Some((
+            Unfit::Unfinished,
+            "the run has no end: it goes on, or was killed".to_owned(),
+        ));
     };
     if ended.reason == EndReason::Interrupted {
         let why = "it was interrupted, and who stops a run may have seen what it showed".to_owned();
@@ -135,12 +148,22 @@ fn unfit(record: &Record, conclusion: &Conclusion) -> Option<(Unfit, String)> {
     if let Some(why) = ended.reason.failure() {
         return Some((Unfit::Failed, why.to_owned()));
     }
-    if let Some(void) = conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid) {
+    if let Some(void) = conclusion
+        .findings
+        .iter()
+        .find(|finding| finding.grade == Grade::Invalid)
+    {
         let number = void.check.number();
-        return Some((Unfit::Invalid, format!("the measurement is invalid: {number}: {}", void.evidence)));
+        return Some((
+            Unfit::Invalid,
+            format!("the measurement is invalid: {number}: {}", void.evidence),
+        ));
     }
     let few = conclusion.finding(Check::TooFewBlocks)?;
-    Some((Unfit::TooFewBlocks, format!("{}; {}", few.evidence, few.remedy)))
+    Some((
+        Unfit::TooFewBlocks,
+        format!("{}; {}", few.evidence, few.remedy),
+    ))
 }
 
 fn judgements(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Vec<Judgement> {
@@ -149,9 +172,14 @@ fn judgements(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -
         None => of_blocks(record, conclusion, entries),
     };
     if let Some(damage) = record.damage.first() {
-        for judged in judged.iter_mut().filter(|judged| judged.ruling == Ruling::Pass) {
+        for judged in judged
+            .iter_mut()
+            .filter(|judged| judged.ruling == Ruling::Pass)
+        {
             judged.ruling = Ruling::Inconclusive;
-            judged.reason = Some(format!("the record is damaged, and passes nothing: {damage}"));
+            judged.reason = Some(format!(
+                "the record is damaged, and passes nothing: {damage}"
+            ));
         }
     }
     judged
@@ -159,16 +187,35 @@ fn judgements(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -
 
 fn of_blocks(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Vec<Judgement> {
     let plan = &record.header.plan;
-    let of = |entry| plan.gated(entry, entries).into_iter().map(move |subject| (entry, subject));
+    let of = |entry| {
+        plan.gated(entry, entries)
+            .into_iter()
+            .map(move |subject| (entry, subject))
+    };
     let asked: Vec<(&GateEntry, LimitSubject)> = entries.iter().flat_map(of).collect();
-    let figures = asked.iter().map(|(entry, subject)| (entry.limit.figure, *subject));
+    let figures = asked
+        .iter()
+        .map(|(entry, subject)| (entry.limit.figure, *subject));
     let others = figures.filter(|(of, it)| with_verdict(record, conclusion, *of, *it).is_none());
     let count = model::distinct(others).len();
     // Without comparisons, only the plan ends the run, so there is a single look.
     let once = plan.comparisons.is_empty();
-    let rule = if once { rule::rule_of(LookRule::Once, count) } else { rule::family(record, count) };
-    let bench = Bench { record, conclusion, blocks: &BlockFigures::all(record), rule, count };
-    asked.into_iter().map(|(entry, subject)| bench.judge(entry, subject)).collect()
+    let rule = if once {
+        rule::rule_of(LookRule::Once, count)
+    } else {
+        rule::family(record, count)
+    };
+    let bench = Bench {
+        record,
+        conclusion,
+        blocks: &BlockFigures::all(record),
+        rule,
+        count,
+    };
+    asked
+        .into_iter()
+        .map(|(entry, subject)| bench.judge(entry, subject))
+        .collect()
 }
 
 /// Common data of all judgements of a record.
@@ -192,13 +239,18 @@ impl Bench<'_> {
     fn judge(&self, entry: &GateEntry, subject: LimitSubject) -> Judgement {
         let (plan, limit) = (&self.record.header.plan, entry.limit);
         let (found, name) = match subject {
-            LimitSubject::Comparison(index) => {
-                (self.change(limit.figure, index), &plan.comparisons[index].label)
+            LimitSubject::Comparison(index) => (
+                self.change(limit.figure, index),
+                &plan.comparisons[index].label,
+            ),
+            LimitSubject::Variant(index) => {
+                (self.amount(limit.figure, index), &plan.variants[index].name)
             }
-            LimitSubject::Variant(index) => (self.amount(limit.figure, index), &plan.variants[index].name),
         };
         let mut judged = Judgement::of(entry, subject, name, found);
-        let inconclusive = judged.measured.filter(|_| judged.ruling == Ruling::Inconclusive);
+        let inconclusive = judged
+            .measured
+            .filter(|_| judged.ruling == Ruling::Inconclusive);
         judged.blocks_needed = inconclusive.and_then(|of| self.blocks_needed(&of, &limit, subject));
         judged.seconds_needed = rule::seconds(self.record, judged.blocks_needed);
         judged
@@ -211,27 +263,48 @@ impl Bench<'_> {
         self.has_success(asked.candidate, Ruling::Fail)?;
         self.has_success(asked.baseline, Ruling::Inconclusive)?;
         // Limits on shares of failed requests can only be amounts.
-        let metric = figure.metric().ok_or_else(|| inconclusive("it is not compared"))?;
-        let Some(verdict) =
-            with_verdict(self.record, self.conclusion, figure, LimitSubject::Comparison(index))
-        else {
+        let metric = figure
+            .metric()
+            .ok_or_else(|| inconclusive("it is not compared"))?;
+        let Some(verdict) = with_verdict(
+            self.record,
+            self.conclusion,
+            figure,
+            LimitSubject::Comparison(index),
+        ) else {
             let ratios = crate::comparison::ratios(self.blocks, asked, metric);
             return self.estimate(&ratios.ok_or_else(|| inconclusive(NO_VALUE))?);
         };
         let blocks = self.conclusion.blocks;
         let one_sided = |low: f64, high: Option<f64>| {
-            Ok(MeasuredFigure { low, high, blocks, ..MeasuredFigure::exact(high.unwrap_or(low)) })
+            Ok(MeasuredFigure {
+                low,
+                high,
+                blocks,
+                ..MeasuredFigure::exact(high.unwrap_or(low))
+            })
         };
         if let Some(of) = self.conclusion.unknown_capacity(verdict) {
             return Err(inconclusive(without_capacity(of)));
         }
-        match (&verdict.estimate, verdict.without_spread, verdict.at_least, verdict.at_most) {
+        match (
+            &verdict.estimate,
+            verdict.without_spread,
+            verdict.at_least,
+            verdict.at_most,
+        ) {
             (Some(estimate), ..) => Ok(MeasuredFigure::of(estimate)),
-            (None, Some(ratio), ..) => Ok(MeasuredFigure { blocks, ..MeasuredFigure::exact(ratio) }),
+            (None, Some(ratio), ..) => Ok(MeasuredFigure {
+                blocks,
+                ..MeasuredFigure::exact(ratio)
+            }),
             (None, None, Some(low), _) => one_sided(low, None),
             (None, None, None, Some(high)) => one_sided(0.0, Some(high)),
             (None, None, None, None) => Err(match self.conclusion.known_from_below(verdict) {
-                Some(of) => inconclusive(format!("the capacity of {} is a lower bound alone", of.variant)),
+                Some(of) => inconclusive(format!(
+                    "the capacity of {} is a lower bound alone",
+                    of.variant
+                )),
                 None => self.too_early(),
             }),
         }
@@ -240,30 +313,55 @@ impl Bench<'_> {
     /// A variant's figure over its blocks.
     fn amount(&self, figure: LimitFigure, index: usize) -> FigureResult {
         self.has_success(index, Ruling::Fail)?;
-        let Some(metric) = figure.metric() else { return self.failed(index) };
-        let capacity = self.conclusion.capacities.get(index).filter(|_| metric == Metric::Capacity);
+        let Some(metric) = figure.metric() else {
+            return self.failed(index);
+        };
+        let capacity = self
+            .conclusion
+            .capacities
+            .get(index)
+            .filter(|_| metric == Metric::Capacity);
         if let Some(of) = capacity {
             // A capacity that the report does not state passes no limit.
-            let holds = of.holds_per_s().ok_or_else(|| inconclusive(without_capacity(of)))?;
-            return self.estimated(metric, index).map(|found| found.with_low_at_most(holds));
+            let holds = of
+                .holds_per_s()
+                .ok_or_else(|| inconclusive(without_capacity(of)))?;
+            return self
+                .estimated(metric, index)
+                .map(|found| found.with_low_at_most(holds));
         }
         self.estimated(metric, index)
     }
 
     fn estimated(&self, metric: Metric, index: usize) -> FigureResult {
-        let measured = self.blocks.iter().filter(|block| block.variants[index].is_some());
+        let measured = self
+            .blocks
+            .iter()
+            .filter(|block| block.variants[index].is_some());
         let values = measured.map(|block| block.sample(metric, index));
-        let Some(values) = values.collect::<Option<Vec<_>>>().filter(|values| !values.is_empty()) else {
+        let Some(values) = values
+            .collect::<Option<Vec<_>>>()
+            .filter(|values| !values.is_empty())
+        else {
             return Err(inconclusive(without_value(metric)));
         };
         let logs: Vec<f64> = values.iter().map(|value| value.value.ln()).collect();
         let at_least = values.iter().any(|value| value.at_least);
-        match self.estimate(&logs).map(|measured| measured.widened(self.conclusion.bias(metric, index))) {
+        match self
+            .estimate(&logs)
+            .map(|measured| measured.widened(self.conclusion.bias(metric, index)))
+        {
             Ok(measured) if at_least => Ok(measured.unbounded()),
             // Every trial reached its bound, such as the timeout.
             Err(_) if at_least && self.critical_t(logs.len()).is_some() => {
-                let least = values.iter().map(|value| value.value).fold(f64::INFINITY, f64::min);
-                Ok(MeasuredFigure { blocks: values.len() as u32, ..MeasuredFigure::exact(least).unbounded() })
+                let least = values
+                    .iter()
+                    .map(|value| value.value)
+                    .fold(f64::INFINITY, f64::min);
+                Ok(MeasuredFigure {
+                    blocks: values.len() as u32,
+                    ..MeasuredFigure::exact(least).unbounded()
+                })
             }
             found => found,
         }
@@ -278,52 +376,99 @@ impl Bench<'_> {
     /// assumes independent requests, and the t interval over blocks, which accounts for bursts of failures
     /// but cannot handle a share of 0.
     fn failed(&self, index: usize) -> FigureResult {
-        self.critical_t(self.blocks.len()).ok_or_else(|| self.too_early())?;
-        let of_trial =
-            |trial: &Trial| trial.measured().map(|slice| slice.counts.outcome()).sum::<RequestOutcome>();
-        let counts: Vec<RequestOutcome> = variant::complete(self.record, index).map(of_trial).collect();
+        self.critical_t(self.blocks.len())
+            .ok_or_else(|| self.too_early())?;
+        let of_trial = |trial: &Trial| {
+            trial
+                .measured()
+                .map(|slice| slice.counts.outcome())
+                .sum::<RequestOutcome>()
+        };
+        let counts: Vec<RequestOutcome> = variant::complete(self.record, index)
+            .map(of_trial)
+            .collect();
         let all: RequestOutcome = counts.iter().copied().sum();
         let blocks = counts.len() as u32;
-        let wilson =
-            self.rule.as_ref().and_then(|rule| stats::wilson(all.failed, all.due, rule.level(blocks)));
-        let (wilson, value) = wilson.zip(all.failed_share()).ok_or_else(|| inconclusive(NO_REQUESTS))?;
+        let wilson = self
+            .rule
+            .as_ref()
+            .and_then(|rule| stats::wilson(all.failed, all.due, rule.level(blocks)));
+        let (wilson, value) = wilson
+            .zip(all.failed_share())
+            .ok_or_else(|| inconclusive(NO_REQUESTS))?;
         let shares = counts.iter().map(|of| of.failed_share().unwrap_or(0.0));
-        let over_blocks =
-            self.critical_t(counts.len()).map(|t| MeanInterval::of(&shares.collect::<Vec<_>>(), t));
-        let (low, high) = over_blocks.flatten().map_or((wilson.low, wilson.high), |blocks| {
-            (wilson.low.min(blocks.low).max(0.0), wilson.high.max(blocks.high).min(1.0))
-        });
-        Ok(MeasuredFigure { value, low, high: Some(high), blocks, sd_log: None })
+        let over_blocks = self
+            .critical_t(counts.len())
+            .map(|t| MeanInterval::of(&shares.collect::<Vec<_>>(), t));
+        let (low, high) = over_blocks
+            .flatten()
+            .map_or((wilson.low, wilson.high), |blocks| {
+                (
+                    wilson.low.min(blocks.low).max(0.0),
+                    wilson.high.max(blocks.high).min(1.0),
+                )
+            });
+        Ok(MeasuredFigure {
+            value,
+            low,
+            high: Some(high),
+            blocks,
+            sd_log: None,
+        })
     }
 
     fn estimate(&self, logs: &[f64]) -> FigureResult {
-        let critical_t = self.critical_t(logs.len()).ok_or_else(|| self.too_early())?;
-        Estimate::of(logs, critical_t).map(|estimate| MeasuredFigure::of(&estimate)).map_err(|error| {
-            let no_spread = matches!(error, stats::Error::NoSpread { .. });
-            inconclusive(if no_spread { NO_SPREAD } else { "the blocks are too far apart for an interval" })
-        })
+        let critical_t = self
+            .critical_t(logs.len())
+            .ok_or_else(|| self.too_early())?;
+        Estimate::of(logs, critical_t)
+            .map(|estimate| MeasuredFigure::of(&estimate))
+            .map_err(|error| {
+                let no_spread = matches!(error, stats::Error::NoSpread { .. });
+                inconclusive(if no_spread {
+                    NO_SPREAD
+                } else {
+                    "the blocks are too far apart for an interval"
+                })
+            })
     }
 
     fn has_success(&self, variant: usize, otherwise: Ruling) -> Result<(), (Ruling, String)> {
         let figures = &self.conclusion.variants[variant];
         let without = figures.no_success.as_ref();
-        without.map_or(Ok(()), |of| Err((otherwise, format!("{}: {}", figures.name, of.answer))))
+        without.map_or(Ok(()), |of| {
+            Err((otherwise, format!("{}: {}", figures.name, of.answer)))
+        })
     }
 
     fn too_early(&self) -> (Ruling, String) {
         let (most, count) = (stats::COMPARISONS_MAX, self.count);
         inconclusive(match rule::may_look(self.record) {
             _ if count > most as usize => {
-                format!("a gate judges at most {most} figures without a verdict, and here are {count}")
+                format!(
+                    "a gate judges at most {most} figures without a verdict, and here are {count}"
+                )
             }
-            true => format!("no interval from {}", many(self.conclusion.blocks.into(), "block")),
+            true => format!(
+                "no interval from {}",
+                many(self.conclusion.blocks.into(), "block")
+            ),
             false => "no interval before the end of the run".to_owned(),
         })
     }
 
-    fn blocks_needed(&self, measured: &MeasuredFigure, limit: &Limit, subject: LimitSubject) -> Option<u32> {
+    fn blocks_needed(
+        &self,
+        measured: &MeasuredFigure,
+        limit: &Limit,
+        subject: LimitSubject,
+    ) -> Option<u32> {
         let verdict = with_verdict(self.record, self.conclusion, limit.figure, subject);
-        let rule = if verdict.is_some() { rule::rule(self.record) } else { self.rule.clone() };
+        let rule = if verdict.is_some() {
+            rule::rule(self.record)
+        } else {
+            self.rule.clone()
+        };
         let ratio = match limit.bound {
             Bound::Change(_) => limit.bound.value(),
             Bound::Amount(..) => limit.bound.value() / measured.value,
@@ -349,7 +494,11 @@ fn inconclusive(why: impl Into<String>) -> (Ruling, String) {
 /// Why the capacity of a variant cannot be stated.
 fn without_capacity(of: &Capacity) -> String {
     match of.erratic {
-        Some(Erratic { broke_per_s, met_per_s, .. }) => {
+        Some(Erratic {
+            broke_per_s,
+            met_per_s,
+            ..
+        }) => {
             let (broke, met) = (Quantity::per_s(broke_per_s), Quantity::per_s(met_per_s));
             format!(
                 "{}: a limit broke at {broke} and held at about {met}, so no rate is its capacity",
@@ -375,11 +524,14 @@ fn without_value(metric: Metric) -> String {
 
 /// Applies each amount to each slice. A limit on a change does not apply here and is rejected before a run.
 fn of_slices(record: &Record, measured: &Measurement<'_>, entries: &[GateEntry]) -> Vec<Judgement> {
-    let amounts = entries.iter().filter(|entry| !entry.limit.bound.is_change());
-    let pairs = amounts.flat_map(|entry| measured.windows.iter().map(move |window| (entry, window)));
+    let amounts = entries
+        .iter()
+        .filter(|entry| !entry.limit.bound.is_change());
+    let pairs =
+        amounts.flat_map(|entry| measured.windows.iter().map(move |window| (entry, window)));
     let judged = pairs.map(|(entry, window)| {
-        let found =
-            figure(entry.limit.figure, window, record).and_then(|found| shown_by(found, entry, window));
+        let found = figure(entry.limit.figure, window, record)
+            .and_then(|found| shown_by(found, entry, window));
         Judgement::of(entry, LimitSubject::Variant(0), &window.name, found)
     });
     judged.collect()
@@ -390,7 +542,11 @@ fn of_slices(record: &Record, measured: &Measurement<'_>, entries: &[GateEntry])
 fn shown_by(found: MeasuredFigure, entry: &GateEntry, window: &MeasuredWindow<'_>) -> FigureResult {
     let (limit, due) = (&entry.limit, window.slice.counts.due());
     let needed = 1.0 / limit.bound.value();
-    if limit.figure.metric().is_none() && found.value == 0.0 && needed.is_finite() && (due as f64) < needed {
+    if limit.figure.metric().is_none()
+        && found.value == 0.0
+        && needed.is_finite()
+        && (due as f64) < needed
+    {
         return Err(inconclusive(format!(
             "it takes {}, and here are {}",
             many(needed.ceil() as u64, "request"),
@@ -411,7 +567,10 @@ fn silent_too_long(limit: &Limit, window: &MeasuredWindow<'_>) -> Option<String>
     let too_long_ns = checks::silent_ns(counts, (limit.bound.value() * 1e3) as u64);
     let allowed = 1.0 - q;
     let is_too_long = too_long_ns > 0 && too_long_ns as f64 >= allowed * counts.wall_ns() as f64;
-    let (silent, load) = (Quantity::ns(checks::silent_ns(counts, 0)), Quantity::ns(counts.wall_ns()));
+    let (silent, load) = (
+        Quantity::ns(checks::silent_ns(counts, 0)),
+        Quantity::ns(counts.wall_ns()),
+    );
     is_too_long.then(|| {
         let allowed = Quantity::share(allowed);
         format!("no response for {silent} of {load}, and more than {allowed} of the time would have meant a longer wait")
@@ -422,7 +581,9 @@ fn figure(figure: LimitFigure, window: &MeasuredWindow<'_>, record: &Record) -> 
     let counts = &window.slice.counts;
     let Some(metric) = figure.metric() else {
         let share = counts.outcome().failed_share();
-        return share.map(MeasuredFigure::exact).ok_or_else(|| inconclusive(NO_REQUESTS));
+        return share
+            .map(MeasuredFigure::exact)
+            .ok_or_else(|| inconclusive(NO_REQUESTS));
     };
     if let Some(void) = window.void() {
         return Err((Ruling::Fail, void.evidence.to_string()));
@@ -436,18 +597,28 @@ fn figure(figure: LimitFigure, window: &MeasuredWindow<'_>, record: &Record) -> 
     {
         return Err(inconclusive(why));
     }
-    let trial = record.trials().find(|trial| trial.measured().next().is_some());
-    of_slice(metric, window.slice, trial).map(MeasuredFigure::exact).ok_or_else(missing)
+    let trial = record
+        .trials()
+        .find(|trial| trial.measured().next().is_some());
+    of_slice(metric, window.slice, trial)
+        .map(MeasuredFigure::exact)
+        .ok_or_else(missing)
 }
 
 /// Quantile of the response time. In closed loop nothing is due, so it is the service time. A failed request
 /// has no response time and counts as longer than any limit.
 fn quantile(counts: &Counts, q: f64, missing: impl Fn() -> (Ruling, String)) -> FigureResult {
-    let latencies = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
+    let latencies = counts
+        .open
+        .as_ref()
+        .map_or(&counts.latency, |open| &open.response);
     let (due, failed) = (latencies.count(), counts.failed());
     let is_certain = latencies.resolves(q) || failed >= FAILED_CERTAIN;
     if is_certain && failed as f64 > (1.0 - q) * due as f64 {
-        let (share, allowed) = (Quantity::share(failed as f64 / due as f64), Quantity::share(1.0 - q));
+        let (share, allowed) = (
+            Quantity::share(failed as f64 / due as f64),
+            Quantity::share(1.0 - q),
+        );
         let why = format!(
             "{share} of the requests failed, which have no response time: more than the {allowed} that may be slower"
         );
@@ -462,7 +633,10 @@ fn quantile(counts: &Counts, q: f64, missing: impl Fn() -> (Ruling, String)) -> 
     let (low, _) = latencies.bounds(q).ok_or_else(&missing)?;
     let high = latencies.bounds(beyond.min(1.0)).and_then(|(_, high)| high);
     let us = |ns: u64| ns as f64 / 1e3;
-    Ok(MeasuredFigure { high: high.map(us), ..MeasuredFigure::exact(us(low)) })
+    Ok(MeasuredFigure {
+        high: high.map(us),
+        ..MeasuredFigure::exact(us(low))
+    })
 }
 
 /// Returns the report's comparison in a metric, if it has a verdict.
@@ -472,10 +646,15 @@ fn with_verdict<'a>(
     figure: LimitFigure,
     subject: LimitSubject,
 ) -> Option<&'a ComparisonResult> {
-    let LimitSubject::Comparison(index) = subject else { return None };
+    let LimitSubject::Comparison(index) = subject else {
+        return None;
+    };
     let (asked, metric) = (&record.header.plan.comparisons[index], figure.metric()?);
     let pair = (asked.baseline, asked.candidate, metric);
-    conclusion.comparisons.iter().find(|of| (of.baseline, of.candidate, of.metric) == pair)
+    conclusion
+        .comparisons
+        .iter()
+        .find(|of| (of.baseline, of.candidate, of.metric) == pair)
 }
 
 // Values to compare with a limit, with their intervals.
@@ -499,33 +678,67 @@ pub struct MeasuredFigure {
 
 impl MeasuredFigure {
     fn of(estimate: &Estimate) -> MeasuredFigure {
-        let Estimate { blocks, ratio, low, high, sd_log, .. } = *estimate;
-        MeasuredFigure { value: ratio, low, high: Some(high), blocks, sd_log: Some(sd_log) }
+        let Estimate {
+            blocks,
+            ratio,
+            low,
+            high,
+            sd_log,
+            ..
+        } = *estimate;
+        MeasuredFigure {
+            value: ratio,
+            low,
+            high: Some(high),
+            blocks,
+            sd_log: Some(sd_log),
+        }
     }
 
     /// A value of a slice. It is not an estimate, because it includes all requests.
     fn exact(value: f64) -> MeasuredFigure {
-        MeasuredFigure { value, low: value, high: Some(value), blocks: 1, sd_log: None }
+        MeasuredFigure {
+            value,
+            low: value,
+            high: Some(value),
+            blocks: 1,
+            sd_log: None,
+        }
     }
 
     /// Removes the upper end, for values that are only lower bounds.
     fn unbounded(self) -> MeasuredFigure {
-        MeasuredFigure { high: None, sd_log: None, ..self }
+        MeasuredFigure {
+            high: None,
+            sd_log: None,
+            ..self
+        }
     }
 
     /// Widens the interval by a factor on either side.
     fn widened(self, factor: f64) -> MeasuredFigure {
-        MeasuredFigure { low: self.low / factor, high: self.high.map(|high| high * factor), ..self }
+        MeasuredFigure {
+            low: self.low / factor,
+            high: self.high.map(|high| high * factor),
+            ..self
+        }
     }
 
     /// Limits the lower end to at most `low`.
     fn with_low_at_most(self, low: f64) -> MeasuredFigure {
-        MeasuredFigure { low: self.low.min(low), ..self }
+        MeasuredFigure {
+            low: self.low.min(low),
+            ..self
+        }
     }
 
     /// Passes or fails if the whole interval is on one side of the limit.
     fn ruling(&self, limit: &Limit) -> Ruling {
-        let (bound, low, high) = (limit.bound.value(), self.low, self.high.unwrap_or(f64::INFINITY));
+        let (bound, low, high) = (
+            limit.bound.value(),
+            self.low,
+            self.high.unwrap_or(f64::INFINITY),
+        );
         let (pass, fail) = if limit.figure.wants_more() {
             (low > bound, high <= bound)
         } else {

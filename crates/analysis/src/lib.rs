@@ -21,7 +21,9 @@ pub mod checks;
 pub mod measurement;
 pub mod tune;
 
-pub use across::{Across, SESSIONS_MIN, Shift, across, differences, machine_mark, machines, other_machine};
+pub use across::{
+    Across, SESSIONS_MIN, Shift, across, differences, machine_mark, machines, other_machine,
+};
 pub use assumption::{Assumption, Standing};
 pub use calibration::{BudgetReach, Calibration, Copies, Noise, Spread, Steal};
 pub use capacity::{Capacity, Erratic, LimitedBy, Overload, RatePoint};
@@ -37,11 +39,12 @@ use model::Metric;
 pub use model::{Check, Finding, Grade, Unit};
 pub use rule::{BlockPace, POWER, blocks_to_find, budget_s, rule, rule_of};
 pub use trend::{
-    Dated, ExperimentTrend, LineOf, RecordRun, Shifted, TREND_SEED, TrendLine, TrendPoint, TrendQuery, trend,
+    Dated, ExperimentTrend, LineOf, RecordRun, Shifted, TREND_SEED, TrendLine, TrendPoint,
+    TrendQuery, trend,
 };
 pub use variant::{
-    EndpointFigures, GeneratorShare, ResponseTime, ServiceCost, VariantFigures, generators, latencies,
-    latencies_together, responses, responses_together,
+    EndpointFigures, GeneratorShare, ResponseTime, ServiceCost, VariantFigures, generators,
+    latencies, latencies_together, responses, responses_together,
 };
 
 use metric::BlockFigures;
@@ -92,14 +95,19 @@ pub struct DroppedBlock {
 impl DroppedBlock {
     /// `None` if the block was not dropped.
     pub(crate) fn of(block: &Block) -> Option<DroppedBlock> {
-        Some(DroppedBlock { block: block.number, why: block.dropped.clone()? })
+        Some(DroppedBlock {
+            block: block.number,
+            why: block.dropped.clone()?,
+        })
     }
 }
 
 impl Conclusion {
     /// Whether any finding makes a comparison invalid, or all of them.
     pub fn is_void(&self) -> bool {
-        self.findings.iter().any(|finding| finding.grade == Grade::Invalid)
+        self.findings
+            .iter()
+            .any(|finding| finding.grade == Grade::Invalid)
     }
 
     /// Returns the first finding of a check.
@@ -110,32 +118,46 @@ impl Conclusion {
     /// In a comparison of capacities, the variant whose capacity is only a lower bound. The ratio is then at
     /// most a one-sided bound.
     pub fn known_from_below(&self, of: &ComparisonResult) -> Option<&Capacity> {
-        let sides = [of.baseline, of.candidate].into_iter().filter(|_| of.metric == Metric::Capacity);
-        sides.filter_map(|index| self.capacities.get(index)).find(|found| found.at_least)
+        let sides = [of.baseline, of.candidate]
+            .into_iter()
+            .filter(|_| of.metric == Metric::Capacity);
+        sides
+            .filter_map(|index| self.capacities.get(index))
+            .find(|found| found.at_least)
     }
 
     /// In a comparison of capacities, the variant whose capacity cannot be stated.
     pub fn unknown_capacity(&self, of: &ComparisonResult) -> Option<&Capacity> {
-        let sides = [of.baseline, of.candidate].into_iter().filter(|_| of.metric == Metric::Capacity);
-        sides.filter_map(|index| self.capacities.get(index)).find(|found| found.erratic.is_some())
+        let sides = [of.baseline, of.candidate]
+            .into_iter()
+            .filter(|_| of.metric == Metric::Capacity);
+        sides
+            .filter_map(|index| self.capacities.get(index))
+            .find(|found| found.erratic.is_some())
     }
 
     /// Factor by which the interval of a variant's figure is widened on either side, because windows of a
     /// capacity are finite.
     pub(crate) fn bias(&self, metric: Metric, variant: usize) -> f64 {
-        let capacity = self.capacities.get(variant).filter(|_| metric == Metric::Capacity);
+        let capacity = self
+            .capacities
+            .get(variant)
+            .filter(|_| metric == Metric::Capacity);
         capacity.map_or(1.0, |of| of.bias)
     }
 
     /// Whether a finding makes the figures of this variant invalid.
     pub fn voids(&self, variant: usize) -> bool {
-        self.findings.iter().any(|finding| finding.voids(variant, variant))
+        self.findings
+            .iter()
+            .any(|finding| finding.voids(variant, variant))
     }
 
     /// Whether every comparison is decided, so that more blocks would not help.
     pub fn is_decided(&self) -> bool {
         let mut comparisons = self.comparisons.iter();
-        !self.comparisons.is_empty() && comparisons.all(|comparison| comparison.outcome.is_decided())
+        !self.comparisons.is_empty()
+            && comparisons.all(|comparison| comparison.outcome.is_decided())
     }
 
     /// Whether a comparison of this variant is still undecided.
@@ -150,8 +172,16 @@ impl Conclusion {
         let pairs = self.comparisons.iter();
         let mut both = pairs.filter(|of| (of.baseline, of.candidate) == (baseline, candidate));
         both.find_map(|of| {
-            let other = || of.exploratory.iter().find(|other| other.metric == Metric::CpuPerRequest);
-            if of.metric == Metric::CpuPerRequest { of.difference } else { other()?.difference }
+            let other = || {
+                of.exploratory
+                    .iter()
+                    .find(|other| other.metric == Metric::CpuPerRequest)
+            };
+            if of.metric == Metric::CpuPerRequest {
+                of.difference
+            } else {
+                other()?.difference
+            }
         })
     }
 }
@@ -165,7 +195,9 @@ fn only_if(so: bool) -> Option<()> {
 fn shows_effect(finding: &Finding, comparisons: &[ComparisonResult]) -> bool {
     let is_of = |of: &ComparisonResult| finding.variants == [of.baseline, of.candidate];
     (finding.check, finding.grade) == (Check::NothingObservable, Grade::Note)
-        && comparisons.iter().any(|of| is_of(of) && of.outcome.differs())
+        && comparisons
+            .iter()
+            .any(|of| is_of(of) && of.outcome.differs())
 }
 
 /// Draws all conclusions from a record.
@@ -178,17 +210,30 @@ pub fn conclude(record: &Record) -> Conclusion {
         None => checks::all(record, &blocks),
     };
     findings.extend(aa.as_ref().and_then(comparison::aa_finding));
-    let mut capacities: Vec<Capacity> =
-        searched.iter().enumerate().map(|(variant, of)| Capacity::of(record, variant, of)).collect();
-    findings.extend(capacities.iter().enumerate().filter_map(|(variant, of)| of.finding(variant)));
+    let mut capacities: Vec<Capacity> = searched
+        .iter()
+        .enumerate()
+        .map(|(variant, of)| Capacity::of(record, variant, of))
+        .collect();
+    findings.extend(
+        capacities
+            .iter()
+            .enumerate()
+            .filter_map(|(variant, of)| of.finding(variant)),
+    );
     findings.sort_by_key(|finding| (finding.grade, finding.check));
     let variants = 0..record.header.plan.variants.len();
-    let variants = variants.map(|index| VariantFigures::of(record, &blocks, index)).collect();
+    let variants = variants
+        .map(|index| VariantFigures::of(record, &blocks, index))
+        .collect();
     let comparisons = comparison::all(record, &blocks, &findings);
     findings.retain(|finding| !shows_effect(finding, &comparisons));
     let effects = effect::all(record, &blocks, &findings);
     for (variant, of) in capacities.iter_mut().enumerate() {
-        if findings.iter().any(|finding| finding.voids(variant, variant)) {
+        if findings
+            .iter()
+            .any(|finding| finding.voids(variant, variant))
+        {
             of.forget_figures();
         }
     }

@@ -5,7 +5,9 @@
 //! comparisons do not apply to a single figure, so some grades differ: see `regraded`. Pure.
 
 use model::quantity::counted;
-use model::{Cause, Check, Evidence, Finding, Grade, Phase, Quantity, SliceRequest, Until, evidence};
+use model::{
+    Cause, Check, Evidence, Finding, Grade, Phase, Quantity, SliceRequest, Until, evidence,
+};
 use plan::{Load, Metric, Variant};
 use record::{Block, EndReason, Record, Slice, SliceKind, Trial};
 
@@ -90,23 +92,41 @@ pub fn measurement(record: &Record) -> Option<Measurement<'_>> {
     let window = |slice| trial.map(|trial| MeasuredWindow::of(record, trial, slice, interrupted));
     let capacity = of(SliceKind::Capacity).next().and_then(window);
     let windows: Vec<MeasuredWindow<'_>> = of(SliceKind::Measured).filter_map(window).collect();
-    let mut findings: Vec<Finding> = capacity_exceeded(capacity.as_ref(), &windows).into_iter().collect();
+    let mut findings: Vec<Finding> = capacity_exceeded(capacity.as_ref(), &windows)
+        .into_iter()
+        .collect();
     if windows.is_empty() && capacity.is_none() {
-        findings.extend(checks::all(record, &[]).into_iter().filter(|of| of.grade == Grade::Invalid));
+        findings.extend(
+            checks::all(record, &[])
+                .into_iter()
+                .filter(|of| of.grade == Grade::Invalid),
+        );
     }
-    Some(Measurement { capacity, windows, planned: measure.slices(), interrupted, findings })
+    Some(Measurement {
+        capacity,
+        windows,
+        planned: measure.slices(),
+        interrupted,
+        findings,
+    })
 }
 
 impl Measurement<'_> {
     /// All findings, most severe first, without repetitions.
     pub fn all_findings(&self) -> Vec<Finding> {
-        let of_windows = self.capacity.iter().chain(&self.windows).flat_map(|window| &window.findings);
+        let of_windows = self
+            .capacity
+            .iter()
+            .chain(&self.windows)
+            .flat_map(|window| &window.findings);
         // Findings about the run occur in each of its slices.
         let mut all = model::distinct(self.findings.iter().chain(of_windows).cloned());
         // If other slices have results, a slice without success is only a warning.
         if self.windows.iter().any(MeasuredWindow::has_success) {
             let soft = |finding: &mut Finding| finding.grade = finding.grade.max(Grade::Warning);
-            all.iter_mut().filter(|finding| finding.check == Check::NoSuccess).for_each(soft);
+            all.iter_mut()
+                .filter(|finding| finding.check == Check::NoSuccess)
+                .for_each(soft);
         }
         all.sort_by_key(|finding| (finding.grade, finding.check));
         all
@@ -118,7 +138,11 @@ impl Measurement<'_> {
         if of_run.is_some() {
             return of_run;
         }
-        let shown = if self.windows.is_empty() { self.capacity.as_slice() } else { &self.windows };
+        let shown = if self.windows.is_empty() {
+            self.capacity.as_slice()
+        } else {
+            &self.windows
+        };
         let voids: Option<Vec<&Finding>> = shown.iter().map(MeasuredWindow::void).collect();
         voids?.first().copied()
     }
@@ -132,8 +156,10 @@ impl Measurement<'_> {
 impl<'a> MeasuredWindow<'a> {
     /// Creates a window without running any checks.
     pub fn alone(slice: &'a Slice) -> MeasuredWindow<'a> {
-        let asked =
-            slice.asked.unwrap_or(SliceRequest { until: Until::Requests(slice.counts.sent), open: None });
+        let asked = slice.asked.unwrap_or(SliceRequest {
+            until: Until::Requests(slice.counts.sent),
+            open: None,
+        });
         MeasuredWindow {
             slice,
             asked,
@@ -146,10 +172,18 @@ impl<'a> MeasuredWindow<'a> {
         }
     }
 
-    fn of(record: &'a Record, trial: &Trial, slice: &'a Slice, interrupted: bool) -> MeasuredWindow<'a> {
+    fn of(
+        record: &'a Record,
+        trial: &Trial,
+        slice: &'a Slice,
+        interrupted: bool,
+    ) -> MeasuredWindow<'a> {
         let mut window = MeasuredWindow::alone(slice);
         let plan = &record.header.plan;
-        let several = plan.measure.as_ref().is_some_and(|measure| measure.slices() > 1);
+        let several = plan
+            .measure
+            .as_ref()
+            .is_some_and(|measure| measure.slices() > 1);
         window.variant = plan.variants.first();
         window.name = match (window.asked.open, slice.kind) {
             (_, SliceKind::Capacity) => "saturation".to_owned(),
@@ -162,12 +196,19 @@ impl<'a> MeasuredWindow<'a> {
             Until::Requests(total) => slice.counts.due() < total,
         };
         window.interrupted = interrupted && short;
-        window.runs_already = window.variant.and_then(|variant| variant.entry_service()?.url()).is_some();
+        window.runs_already = window
+            .variant
+            .and_then(|variant| variant.entry_service()?.url())
+            .is_some();
         let record = window.record(record, trial);
         let found = checks::all(&record, &BlockFigures::all(&record)).into_iter();
-        let found = found.filter_map(|finding| window.regraded(finding)).chain(window.own());
+        let found = found
+            .filter_map(|finding| window.regraded(finding))
+            .chain(window.own());
         window.findings = found.collect();
-        window.findings.sort_by_key(|finding| (finding.grade, finding.check));
+        window
+            .findings
+            .sort_by_key(|finding| (finding.grade, finding.check));
         window
     }
 
@@ -195,19 +236,42 @@ impl<'a> MeasuredWindow<'a> {
         } = record;
         let mut alone = Record::new(directory.clone(), header.clone());
         let plan = &mut alone.header.plan;
-        plan.design.rate =
-            self.slice.counts.open.as_ref().map(|open| plan::PlannedRate::PerSecond(open.rate_per_s));
-        plan.design.metric = if plan.design.rate.is_some() { Metric::P99 } else { Metric::Throughput };
+        plan.design.rate = self
+            .slice
+            .counts
+            .open
+            .as_ref()
+            .map(|open| plan::PlannedRate::PerSecond(open.rate_per_s));
+        plan.design.metric = if plan.design.rate.is_some() {
+            Metric::P99
+        } else {
+            Metric::Throughput
+        };
         plan.variants.truncate(1);
-        plan.variants.iter_mut().for_each(|variant| variant.name.clone_from(&self.name));
+        plan.variants
+            .iter_mut()
+            .for_each(|variant| variant.name.clone_from(&self.name));
         alone.generators.clone_from(generators);
         alone.generators_lost.clone_from(generators_lost);
         alone.damage.clone_from(damage);
         alone.ended.clone_from(ended);
-        let slice = Slice { kind: SliceKind::Measured, ..self.slice.clone() };
-        let trial = Trial { started: trial.started.clone(), slices: vec![slice], ended: trial.ended.clone() };
+        let slice = Slice {
+            kind: SliceKind::Measured,
+            ..self.slice.clone()
+        };
+        let trial = Trial {
+            started: trial.started.clone(),
+            slices: vec![slice],
+            ended: trial.ended.clone(),
+        };
         let seconds = Some(self.slice.counts.window_ns as f64 / 1e9);
-        let block = Block { number: 1, order: vec![0], trials: vec![trial], seconds, ..Block::default() };
+        let block = Block {
+            number: 1,
+            order: vec![0],
+            trials: vec![trial],
+            seconds,
+            ..Block::default()
+        };
         alone.blocks.push(block);
         alone
     }
@@ -215,10 +279,16 @@ impl<'a> MeasuredWindow<'a> {
     /// Adapts a finding to a measurement without comparisons. `None` if it does not apply.
     fn regraded(&self, finding: Finding) -> Option<Finding> {
         // Behind a URL there are no known pods, and its processes cannot be distinguished from others.
-        if self.runs_already && matches!(finding.check, Check::PodsChanged | Check::OtherProcesses) {
+        if self.runs_already && matches!(finding.check, Check::PodsChanged | Check::OtherProcesses)
+        {
             return None;
         }
-        let queued = self.slice.counts.open.as_ref().and_then(|open| open.queued_share());
+        let queued = self
+            .slice
+            .counts
+            .open
+            .as_ref()
+            .and_then(|open| open.queued_share());
         let is_overloaded = queued.is_some_and(|queued| queued > checks::QUEUED_SHARE_MAX);
         let (grade, remedy) = match finding.check {
             // These are about compared trials, or about facts that a user who gives a URL knows.
@@ -229,7 +299,11 @@ impl<'a> MeasuredWindow<'a> {
             ),
             Check::Errors => {
                 let remedy = self.errors_remedy().into();
-                return Some(Finding { grade: Grade::Warning, remedy, ..finding });
+                return Some(Finding {
+                    grade: Grade::Warning,
+                    remedy,
+                    ..finding
+                });
             }
             Check::GeneratorSaturated => (
                 Grade::Warning,
@@ -243,28 +317,46 @@ impl<'a> MeasuredWindow<'a> {
                 Grade::Warning,
                 "the client's own lateness is part of the response times: give it a core of its own, or more threads",
             ),
-            Check::Steal | Check::OtherProcesses | Check::SpinVaries | Check::Paging | Check::DiskReads => {
-                (finding.grade, "it is part of these figures, and a quieter machine would show others")
-            }
+            Check::Steal
+            | Check::OtherProcesses
+            | Check::SpinVaries
+            | Check::Paging
+            | Check::DiskReads => (
+                finding.grade,
+                "it is part of these figures, and a quieter machine would show others",
+            ),
             Check::CertificatesUnchecked => (
                 finding.grade,
                 "the handshakes cost what they would otherwise; --cacert FILE trusts an authority of your own",
             ),
             _ => return Some(finding),
         };
-        let finding = Finding { grade, remedy: remedy.into(), ..finding };
-        Some(if finding.check == Check::NoSuccess { self.refused(finding) } else { finding })
+        let finding = Finding {
+            grade,
+            remedy: remedy.into(),
+            ..finding
+        };
+        Some(if finding.check == Check::NoSuccess {
+            self.refused(finding)
+        } else {
+            finding
+        })
     }
 
     /// Effect of failed requests on the figures, and the advice.
     fn errors_remedy(&self) -> String {
-        let class = self.variant.and_then(|variant| FailureClass::dominant(&[self.slice], variant));
+        let class = self
+            .variant
+            .and_then(|variant| FailureClass::dominant(&[self.slice], variant));
         let shown = if class.is_some_and(FailureClass::has_response) {
             "throughput leaves them out, and the latencies contain them, however soon they came"
         } else {
             "throughput leaves them out, and in the latencies they are at least as long as they were waited for"
         };
-        class.map_or_else(|| shown.to_owned(), |class| format!("{shown}; {}", class.advice()))
+        class.map_or_else(
+            || shown.to_owned(),
+            |class| format!("{shown}; {}", class.advice()),
+        )
     }
 
     fn load(&self) -> Option<&'a Load> {
@@ -275,9 +367,15 @@ impl<'a> MeasuredWindow<'a> {
     fn refused(&self, mut finding: Finding) -> Finding {
         let counts = &self.slice.counts;
         if let Some(error) = &counts.tls_error {
-            finding.evidence = finding.evidence.reworded(|text| format!("{text}; TLS failed: {error}"));
+            finding.evidence = finding
+                .evidence
+                .reworded(|text| format!("{text}; TLS failed: {error}"));
         }
-        if counts.errors.iter().any(|of| (of.phase, of.cause) == (Phase::Tls, Cause::Certificate)) {
+        if counts
+            .errors
+            .iter()
+            .any(|of| (of.phase, of.cause) == (Phase::Tls, Cause::Certificate))
+        {
             finding.remedy = "the server's certificate was refused: --cacert FILE trusts the authority that signed it, --sni NAME expects it \
                               to be for another name, --insecure takes any"
                 .into();
@@ -303,14 +401,17 @@ impl<'a> MeasuredWindow<'a> {
 
     /// Successes per second of the window. `None` if [`Window::without_rate`] has a reason.
     pub fn throughput_per_s(&self) -> Option<f64> {
-        self.per_s(self.slice.counts.successful_in_window).filter(|_| !self.is_shorter_than_a_response())
+        self.per_s(self.slice.counts.successful_in_window)
+            .filter(|_| !self.is_shorter_than_a_response())
     }
 
     /// Why the window has no throughput.
     pub fn without_rate(&self) -> Option<String> {
         let window = Quantity::ns(self.slice.counts.window_ns);
         match () {
-            () if self.is_too_short() => Some(format!("the window of {window} is too short for a rate")),
+            () if self.is_too_short() => {
+                Some(format!("the window of {window} is too short for a rate"))
+            }
             () if self.is_shorter_than_a_response() => {
                 Some(format!("no response came within the window of {window}"))
             }
@@ -341,7 +442,13 @@ impl<'a> MeasuredWindow<'a> {
     /// Summarizes the content of sampled responses.
     pub fn sampled(&self) -> SampledContent {
         let mut all = SampledContent::default();
-        for seen in self.slice.counts.endpoints.iter().flat_map(|endpoint| &endpoint.contents) {
+        for seen in self
+            .slice
+            .counts
+            .endpoints
+            .iter()
+            .flat_map(|endpoint| &endpoint.contents)
+        {
             all.count += seen.count;
             all.encoded_bytes += seen.encoded_bytes;
             all.decoded_bytes += seen.decoded_bytes;
@@ -366,7 +473,12 @@ impl<'a> MeasuredWindow<'a> {
     }
 
     fn warning(&self, check: Check, evidence: Evidence, remedy: &'static str) -> Finding {
-        Finding::warning(check, evidence.reworded(|text| format!("{}: {text}", self.name)), remedy).about([0])
+        Finding::warning(
+            check,
+            evidence.reworded(|text| format!("{}: {text}", self.name)),
+            remedy,
+        )
+        .about([0])
     }
 
     /// In an experiment such a block is dropped.
@@ -374,14 +486,18 @@ impl<'a> MeasuredWindow<'a> {
         let halted_ns = Some(self.slice.counts.halted_ns).filter(|ns| *ns > 0)?;
         let seen = evidence!("the load stood still for {time}"; time = Quantity::ns(halted_ns));
         let remedy = "it was stopped (Ctrl-Z, SIGSTOP), or the machine suspended, while the window went on: measure again";
-        Some(Finding { grade: Grade::Invalid, ..self.warning(Check::BlocksDropped, seen, remedy) })
+        Some(Finding {
+            grade: Grade::Invalid,
+            ..self.warning(Check::BlocksDropped, seen, remedy)
+        })
     }
 
     fn waiting(&self) -> Option<Finding> {
         let share = self.slice.counts.generator.waiting_share();
         let share = Quantity::share(share.filter(|share| *share > RUN_DELAY_SHARE_MAX)?.min(1.0));
         let seen = evidence!("the client waited for a core for {share} of the time"; share = share);
-        let remedy = "something else ran on it, perhaps the service, and latencies contain the wait";
+        let remedy =
+            "something else ran on it, perhaps the service, and latencies contain the wait";
         Some(self.warning(Check::CoresShared, seen, remedy))
     }
 
@@ -401,7 +517,8 @@ impl<'a> MeasuredWindow<'a> {
     /// Late responses are valid, but there is no rate of responses within the window.
     fn late(&self) -> Option<Finding> {
         let counts = &self.slice.counts;
-        let is_late = self.is_shorter_than_a_response() && !self.is_too_short() && !self.interrupted;
+        let is_late =
+            self.is_shorter_than_a_response() && !self.is_too_short() && !self.interrupted;
         let took = counts.latency.quantile(0.5).filter(|_| is_late)?;
         let seen = evidence!("no response came within the window of {window}; half of them took {took} or more";
             window = Quantity::ns(counts.window_ns), took = Quantity::ns(took.ns()));
@@ -418,12 +535,15 @@ impl<'a> MeasuredWindow<'a> {
 
     /// At a low rate no request may be due in a short window.
     fn nothing_due(&self) -> Option<Finding> {
-        let is_none = self.slice.counts.due() == 0 && self.asked.open.is_some() && !self.interrupted;
+        let is_none =
+            self.slice.counts.due() == 0 && self.asked.open.is_some() && !self.interrupted;
         let seen = evidence!("no request was due in the window of {window}";
             window = Quantity::ns(self.slice.counts.window_ns));
-        let remedy =
-            "there is nothing to measure: load for longer (--duration), or at a higher rate (--rate)";
-        let finding = || Finding { grade: Grade::Invalid, ..self.warning(Check::NoSuccess, seen, remedy) };
+        let remedy = "there is nothing to measure: load for longer (--duration), or at a higher rate (--rate)";
+        let finding = || Finding {
+            grade: Grade::Invalid,
+            ..self.warning(Check::NoSuccess, seen, remedy)
+        };
         is_none.then(finding)
     }
 
@@ -433,18 +553,29 @@ impl<'a> MeasuredWindow<'a> {
         let due = Some(self.slice.counts.due()).filter(|due| *due < total && !self.interrupted)?;
         let seen = evidence!("{due} of {total} were sent, and then no connection took one";
             due = Quantity::count(due), total = counted(total, "request"));
-        let remedy =
-            "the service ended or refuses connections, which no figure and no limit shows: see its log";
-        Some(Finding { grade: Grade::Invalid, ..self.warning(Check::Errors, seen, remedy) })
+        let remedy = "the service ended or refuses connections, which no figure and no limit shows: see its log";
+        Some(Finding {
+            grade: Grade::Invalid,
+            ..self.warning(Check::Errors, seen, remedy)
+        })
     }
 
     fn connections_missing(&self) -> Option<Finding> {
-        let (alive, asked) = (self.slice.counts.connections_alive_at_start, self.slice.connections);
+        let (alive, asked) = (
+            self.slice.counts.connections_alive_at_start,
+            self.slice.connections,
+        );
         let kept = self.load().is_none_or(|load| load.keep_alive);
         let missing = alive < asked && kept && self.has_success();
         let seen = evidence!("{open} of {asked} were open when the window began";
             open = Quantity::count(alive), asked = counted(asked, "connection"));
-        missing.then(|| self.warning(Check::ConnectionChurn, seen, "the others joined when they could"))
+        missing.then(|| {
+            self.warning(
+                Check::ConnectionChurn,
+                seen,
+                "the others joined when they could",
+            )
+        })
     }
 
     /// Equal requests with different responses.
@@ -459,9 +590,16 @@ impl<'a> MeasuredWindow<'a> {
         let differ = endpoints.filter(|(at, endpoint)| endpoint.contents.len() > 1 && !varies(*at));
         let told = differ.map(|(_, endpoint)| {
             let contents = endpoint.contents.len();
-            let least = if contents >= CONTENTS_MAX { "at least " } else { "" };
+            let least = if contents >= CONTENTS_MAX {
+                "at least "
+            } else {
+                ""
+            };
             let sampled: u64 = endpoint.contents.iter().map(|seen| seen.count).sum();
-            format!("{} has {least}{contents} in {sampled} sampled", endpoint.name)
+            format!(
+                "{} has {least}{contents} in {sampled} sampled",
+                endpoint.name
+            )
         });
         let named = checks::few(told, checks::NAMED_MAX, ", ");
         let seen = format!("the same request has responses of different content: {named}");
@@ -476,11 +614,13 @@ fn capacity_exceeded(
     windows: &[MeasuredWindow<'_>],
 ) -> Option<Finding> {
     let capacity_per_s = capacity?.throughput_per_s().filter(|per_s| *per_s > 0.0)?;
-    let best = windows.iter().filter_map(MeasuredWindow::throughput_per_s).reduce(f64::max)?;
+    let best = windows
+        .iter()
+        .filter_map(MeasuredWindow::throughput_per_s)
+        .reduce(f64::max)?;
     let seen = evidence!("at a rate the service gave {best}, more than the {capacity} of closed loop";
         best = Quantity::per_s(best), capacity = Quantity::per_s(capacity_per_s));
-    let remedy =
-        "its saturation was underestimated: it was not warm then, or needs more connections to be busy";
+    let remedy = "its saturation was underestimated: it was not warm then, or needs more connections to be busy";
     let exceeded = best > CAPACITY_EXCEEDED * capacity_per_s;
     exceeded.then(|| Finding::warning(Check::Drift, seen, remedy).about([0]))
 }

@@ -22,7 +22,10 @@ const CENSORED_SHARE_MAX: f64 = 0.1;
 /// Source of a metric's value.
 enum MetricSource {
     /// A ratio of two sums over slices, scaled to the metric's unit.
-    Ratio { parts: fn(&Slice) -> (u64, u64), scale: f64 },
+    Ratio {
+        parts: fn(&Slice) -> (u64, u64),
+        scale: f64,
+    },
     /// A value that a trial has once.
     Trial(fn(&Trial) -> Option<f64>),
     /// A quantile of the response times.
@@ -33,16 +36,25 @@ enum MetricSource {
 
 fn sampler(metric: Metric) -> MetricSource {
     match metric {
-        Metric::Throughput => MetricSource::Ratio { parts: Slice::throughput, scale: 1e9 },
+        Metric::Throughput => MetricSource::Ratio {
+            parts: Slice::throughput,
+            scale: 1e9,
+        },
         Metric::CpuPerRequest => MetricSource::Ratio {
             parts: |slice| (slice.services_cpu_ns(), slice.counts.successful),
             scale: 1e-3,
         },
-        Metric::PeakMemory => MetricSource::Trial(|trial| Some(trial.ended.as_ref()?.peak_rss_bytes as f64)),
-        Metric::Capacity => MetricSource::Search,
-        Metric::P50 | Metric::P75 | Metric::P90 | Metric::P95 | Metric::P99 | Metric::P995 | Metric::P999 => {
-            MetricSource::Response
+        Metric::PeakMemory => {
+            MetricSource::Trial(|trial| Some(trial.ended.as_ref()?.peak_rss_bytes as f64))
         }
+        Metric::Capacity => MetricSource::Search,
+        Metric::P50
+        | Metric::P75
+        | Metric::P90
+        | Metric::P95
+        | Metric::P99
+        | Metric::P995
+        | Metric::P999 => MetricSource::Response,
     }
 }
 
@@ -58,7 +70,9 @@ pub(crate) fn is_reported(record: &Record, metric: Metric) -> bool {
     let limits = plan.gate.iter().map(|entry| entry.limit.figure);
     metric.row().usual
         || plan.design.metrics().any(|judged| judged == metric)
-        || limits.filter_map(plan::LimitFigure::metric).any(|bounded| bounded == metric)
+        || limits
+            .filter_map(plan::LimitFigure::metric)
+            .any(|bounded| bounded == metric)
 }
 
 /// Whether a metric's value is a ratio of sums, so that parts of a trial have it too.
@@ -104,11 +118,17 @@ pub(crate) fn of_slices(metric: Metric, record: &Record) -> Metric {
 /// The metric that reflects the speed of machine and service: throughput in closed loop, CPU time per request
 /// in open loop.
 pub(crate) fn pace(record: &Record) -> Metric {
-    if record.is_open_loop() { Metric::CpuPerRequest } else { Metric::Throughput }
+    if record.is_open_loop() {
+        Metric::CpuPerRequest
+    } else {
+        Metric::Throughput
+    }
 }
 
 fn ratio(parts: impl Iterator<Item = (u64, u64)>) -> f64 {
-    let (above, below) = parts.fold((0, 0), |(above, below), (of, per)| (above + of, below + per));
+    let (above, below) = parts.fold((0, 0), |(above, below), (of, per)| {
+        (above + of, below + per)
+    });
     above as f64 / below as f64
 }
 
@@ -116,7 +136,9 @@ fn ratio(parts: impl Iterator<Item = (u64, u64)>) -> f64 {
 /// they have no value.
 pub(crate) fn log_over<'a>(metric: Metric, slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
     match sampler(metric) {
-        MetricSource::Ratio { parts, scale } => sound(ratio(slices.map(parts)) * scale).map(f64::ln),
+        MetricSource::Ratio { parts, scale } => {
+            sound(ratio(slices.map(parts)) * scale).map(f64::ln)
+        }
         MetricSource::Trial(_) | MetricSource::Search => None,
         MetricSource::Response => {
             let q = metric.quantile()?;
@@ -148,20 +170,31 @@ pub(crate) struct TrialFigures {
 
 impl TrialFigures {
     pub fn of(trial: &Trial) -> TrialFigures {
-        let mut opens = trial.measured().filter_map(|slice| slice.counts.open.as_ref()).peekable();
-        let response = opens.peek().is_some().then(|| few_merged(opens.map(|open| &open.response)));
+        let mut opens = trial
+            .measured()
+            .filter_map(|slice| slice.counts.open.as_ref())
+            .peekable();
+        let response = opens
+            .peek()
+            .is_some()
+            .then(|| few_merged(opens.map(|open| &open.response)));
         let mut samples = [None; Metric::ALL.len()];
         for (sample, metric) in samples.iter_mut().zip(Metric::ALL) {
             *sample = MetricSample::of(trial, response.as_ref(), *metric);
         }
-        TrialFigures { samples, response_times: response.map_or(0, |response| response.count()) }
+        TrialFigures {
+            samples,
+            response_times: response.map_or(0, |response| response.count()),
+        }
     }
 }
 
 impl MetricSample {
     fn of(trial: &Trial, response: Option<&Latencies>, metric: Metric) -> Option<MetricSample> {
         let (value, at_least) = match sampler(metric) {
-            MetricSource::Ratio { parts, scale } => (ratio(trial.measured().map(parts)) * scale, false),
+            MetricSource::Ratio { parts, scale } => {
+                (ratio(trial.measured().map(parts)) * scale, false)
+            }
             MetricSource::Trial(value) => (value(trial)?, false),
             MetricSource::Search => return None,
             MetricSource::Response => {
@@ -169,7 +202,10 @@ impl MetricSample {
                 (found.ns() as f64 / 1e3, !found.is_exact())
             }
         };
-        Some(MetricSample { value: sound(value)?, at_least })
+        Some(MetricSample {
+            value: sound(value)?,
+            at_least,
+        })
     }
 }
 
@@ -219,13 +255,17 @@ impl BlockFigures {
         let per_core = per_core(record);
         let of = |block: &Block| BlockFigures {
             number: block.number,
-            variants: (0..variants).map(|index| block.trial(index).map(TrialFigures::of)).collect(),
+            variants: (0..variants)
+                .map(|index| block.trial(index).map(TrialFigures::of))
+                .collect(),
             per_core,
         };
         let mut blocks = blocks.map(of).collect::<Vec<_>>();
         for (variant, searched) in searched.iter().enumerate() {
             for block in &mut blocks {
-                let Some(figures) = &mut block.variants[variant] else { continue };
+                let Some(figures) = &mut block.variants[variant] else {
+                    continue;
+                };
                 figures.samples[Metric::Capacity as usize] = searched.sample(block.number);
             }
         }
@@ -245,7 +285,9 @@ impl BlockFigures {
 
     /// A variant's value. `None` also if it is only a lower bound.
     pub fn value(&self, metric: Metric, variant: usize) -> Option<f64> {
-        self.sample(metric, variant).filter(|sample| !sample.at_least).map(|sample| sample.value)
+        self.sample(metric, variant)
+            .filter(|sample| !sample.at_least)
+            .map(|sample| sample.value)
     }
 
     /// Logarithm of a variant's value.
@@ -268,7 +310,12 @@ impl BlockFigures {
     }
 
     /// ln(candidate / baseline) of the values themselves, never per core-second.
-    pub fn plain_log_ratio(&self, metric: Metric, baseline: usize, candidate: usize) -> Option<f64> {
+    pub fn plain_log_ratio(
+        &self,
+        metric: Metric,
+        baseline: usize,
+        candidate: usize,
+    ) -> Option<f64> {
         Some((self.value(metric, candidate)? / self.value(metric, baseline)?).ln())
     }
 
@@ -280,9 +327,17 @@ impl BlockFigures {
 
 /// Logarithm of a variant's value in each block in which it was measured. `None` if one of these has no
 /// value, because the others would be a different quantity.
-pub(crate) fn log_values(blocks: &[BlockFigures], metric: Metric, variant: usize) -> Option<Vec<f64>> {
-    let measured = blocks.iter().filter(|block| block.variants[variant].is_some());
-    measured.map(|block| block.log_value(metric, variant)).collect()
+pub(crate) fn log_values(
+    blocks: &[BlockFigures],
+    metric: Metric,
+    variant: usize,
+) -> Option<Vec<f64>> {
+    let measured = blocks
+        .iter()
+        .filter(|block| block.variants[variant].is_some());
+    measured
+        .map(|block| block.log_value(metric, variant))
+        .collect()
 }
 
 /// Replaces each block's quantiles by its contribution to the quantile of all responses together, so that
@@ -292,24 +347,33 @@ pub(crate) fn log_values(blocks: &[BlockFigures], metric: Metric, variant: usize
 /// uncertainty. The ordinary jackknife, which leaves out one block at a time, does not work: quantiles come
 /// in steps of 0.1 %, which would count once for each block.
 fn pool(record: &Record, blocks: &mut [BlockFigures]) {
-    let quantiles: Vec<Metric> =
-        Metric::of(record.pacing()).filter(|metric| metric.quantile().is_some()).collect();
+    let quantiles: Vec<Metric> = Metric::of(record.pacing())
+        .filter(|metric| metric.quantile().is_some())
+        .collect();
     for variant in 0..record.header.plan.variants.len() {
         let response = |block: &Block| {
             let opens = block.trial(variant).into_iter().flat_map(Trial::measured);
-            few_merged(opens.filter_map(|slice| slice.counts.open.as_ref()).map(|open| &open.response))
+            few_merged(
+                opens
+                    .filter_map(|slice| slice.counts.open.as_ref())
+                    .map(|open| &open.response),
+            )
         };
         let responses: Vec<Latencies> = record.complete_blocks().map(response).collect();
         let all = merged(responses.iter());
         // Decided variants are measured only in some blocks.
         let measured = responses.iter().filter(|of| of.count() > 0).count();
-        let weight = |block: &Latencies| block.count() as f64 * measured as f64 / all.count() as f64;
+        let weight =
+            |block: &Latencies| block.count() as f64 * measured as f64 / all.count() as f64;
         for metric in &quantiles {
             let added = added(&all, *metric);
             for (block, response) in blocks.iter_mut().zip(&responses) {
-                let Some(figures) = &mut block.variants[variant] else { continue };
-                figures.samples[*metric as usize] =
-                    added.as_ref().and_then(|added| added(response, weight(response)));
+                let Some(figures) = &mut block.variants[variant] else {
+                    continue;
+                };
+                figures.samples[*metric as usize] = added
+                    .as_ref()
+                    .and_then(|added| added(response, weight(response)));
             }
         }
     }
@@ -317,7 +381,10 @@ fn pool(record: &Record, blocks: &mut [BlockFigures]) {
 
 /// Contribution of a block with a given weight to the quantile of all responses together. `None` with too few
 /// requests for the quantile.
-fn added(all: &Latencies, metric: Metric) -> Option<impl Fn(&Latencies, f64) -> Option<MetricSample>> {
+fn added(
+    all: &Latencies,
+    metric: Metric,
+) -> Option<impl Fn(&Latencies, f64) -> Option<MetricSample>> {
     let q = metric.quantile()?;
     let found = quantile(all, q)?;
     let (ns, at_least) = (found.ns(), !found.is_exact());
@@ -328,18 +395,29 @@ fn added(all: &Latencies, metric: Metric) -> Option<impl Fn(&Latencies, f64) -> 
     let share = share_within(all, ns);
     Some(move |block: &Latencies, weight: f64| {
         let more = weight * (share - share_within(block, ns)) * slope;
-        Some(MetricSample { value: sound(ns as f64 / 1e3 * more.exp())?, at_least })
+        Some(MetricSample {
+            value: sound(ns as f64 / 1e3 * more.exp())?,
+            at_least,
+        })
     })
 }
 
 /// Share of responses that took no longer than this. Abandoned requests took longer.
 fn share_within(responses: &Latencies, ns: u64) -> f64 {
     let count = responses.count();
-    let took = |rank: u64| responses.bounds(rank as f64 / count as f64).and_then(|(_, high)| high);
+    let took = |rank: u64| {
+        responses
+            .bounds(rank as f64 / count as f64)
+            .and_then(|(_, high)| high)
+    };
     let (mut within, mut beyond) = (0, count + 1);
     while beyond - within > 1 {
         let rank = within.midpoint(beyond);
-        if took(rank).is_some_and(|took| took <= ns) { within = rank } else { beyond = rank }
+        if took(rank).is_some_and(|took| took <= ns) {
+            within = rank
+        } else {
+            beyond = rank
+        }
     }
     within as f64 / count.max(1) as f64
 }
@@ -362,17 +440,31 @@ pub struct Series {
 
 /// All metrics with figures in a record, in the order of reports.
 pub fn series(record: &Record) -> Vec<Series> {
-    let ended: Vec<&Block> = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
+    let ended: Vec<&Block> = record
+        .blocks
+        .iter()
+        .filter(|block| block.seconds.is_some())
+        .collect();
     let variants = record.header.plan.variants.len();
     let figures = BlockFigures::of(record, ended.iter().copied(), &capacity::searched(record));
-    let values = |metric, variant| figures.iter().map(|block| block.value(metric, variant)).collect();
+    let values = |metric, variant| {
+        figures
+            .iter()
+            .map(|block| block.value(metric, variant))
+            .collect()
+    };
     let per_core = per_core(record);
     let of = |metric: Metric| Series {
         of: metric,
         per_core: per_core && metric == Metric::Throughput,
         blocks: ended.iter().map(|block| block.number).collect(),
-        dropped: ended.iter().filter_map(|block| DroppedBlock::of(block)).collect(),
-        values: (0..variants).map(|variant| values(metric, variant)).collect(),
+        dropped: ended
+            .iter()
+            .filter_map(|block| DroppedBlock::of(block))
+            .collect(),
+        values: (0..variants)
+            .map(|variant| values(metric, variant))
+            .collect(),
     };
     metrics(record).map(of).collect()
 }
@@ -381,14 +473,26 @@ impl Series {
     /// For each block, whether it counts.
     pub fn counts(&self) -> Vec<bool> {
         let is_dropped = |number: &u32| self.dropped.iter().any(|dropped| dropped.block == *number);
-        self.blocks.iter().map(|number| !is_dropped(number)).collect()
+        self.blocks
+            .iter()
+            .map(|number| !is_dropped(number))
+            .collect()
     }
 
     /// Geometric mean over the blocks that count and over these variants. `None` if one of them has no value.
     pub fn mean(&self, variants: impl IntoIterator<Item = usize>) -> Option<f64> {
         let of = |variant: usize| {
-            let counting = self.values.get(variant)?.iter().zip(self.counts()).filter(|(_, counts)| *counts);
-            geometric_mean(counting.map(|(value, _)| *value).collect::<Option<Vec<f64>>>()?)
+            let counting = self
+                .values
+                .get(variant)?
+                .iter()
+                .zip(self.counts())
+                .filter(|(_, counts)| *counts);
+            geometric_mean(
+                counting
+                    .map(|(value, _)| *value)
+                    .collect::<Option<Vec<f64>>>()?,
+            )
         };
         geometric_mean(variants.into_iter().map(of).collect::<Option<Vec<f64>>>()?)
     }
@@ -405,8 +509,19 @@ pub fn ratios_by_block(all: &[Series], comparison: &ComparisonResult) -> Vec<f64
         Some(judged) if judged.per_core => (series(Metric::CpuPerRequest), (below, above)),
         judged => (judged, (above, below)),
     };
-    let Some(series) = compared else { return Vec::new() };
-    let of = |variant: usize| series.values.get(variant).map(Vec::as_slice).unwrap_or_default();
+    let Some(series) = compared else {
+        return Vec::new();
+    };
+    let of = |variant: usize| {
+        series
+            .values
+            .get(variant)
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+    };
     let pairs = of(above).iter().zip(of(below)).zip(series.counts());
-    pairs.filter(|(_, counts)| *counts).filter_map(|((one, other), _)| Some((*one)? / (*other)?)).collect()
+    pairs
+        .filter(|(_, counts)| *counts)
+        .filter_map(|((one, other), _)| Some((*one)? / (*other)?))
+        .collect()
 }

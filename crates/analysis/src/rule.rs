@@ -12,7 +12,10 @@ use stats::{Estimate, Rule};
 /// The rule for the record's comparisons. `None` if there are too many comparisons.
 pub fn rule(record: &Record) -> Option<Rule> {
     let plan = &record.header.plan;
-    family(record, plan.comparisons.len() * plan.design.metrics().count())
+    family(
+        record,
+        plan.comparisons.len() * plan.design.metrics().count(),
+    )
 }
 
 /// The rule of the record for `members` estimates that share the error rate.
@@ -48,7 +51,8 @@ pub(crate) fn estimate(record: &Record, rule: Option<Rule>, d: &[f64]) -> Option
 /// Critical t of a rule after this number of blocks. `None` if there is no interval yet, or none may be
 /// shown.
 pub(crate) fn critical_t(record: &Record, rule: Option<&Rule>, blocks: usize) -> Option<f64> {
-    rule.filter(|_| may_look(record))?.critical_t(u32::try_from(blocks).ok()?)
+    rule.filter(|_| may_look(record))?
+        .critical_t(u32::try_from(blocks).ok()?)
 }
 
 /// Whether an interval may be shown. If the experiment looks once, only after the end of the run, because
@@ -90,12 +94,23 @@ pub struct BlockPace {
 impl BlockPace {
     /// Measures the pace in a record. `None` if no block is complete.
     pub fn of(record: &Record) -> Option<BlockPace> {
-        let seconds: Vec<f64> = record.complete_blocks().filter_map(|block| block.seconds).collect();
+        let seconds: Vec<f64> = record
+            .complete_blocks()
+            .filter_map(|block| block.seconds)
+            .collect();
         let settled = stats::mean(seconds.iter().skip(SETTLED_AFTER).copied());
         let block_s = settled.or(seconds.last().copied())?;
         // Even if dropped, this block observed the warm-up.
-        let first_block_s = record.blocks.iter().find_map(|block| block.seconds).unwrap_or(block_s);
-        Some(BlockPace { first_block_s, block_s, variants: record.header.plan.variants.len() })
+        let first_block_s = record
+            .blocks
+            .iter()
+            .find_map(|block| block.seconds)
+            .unwrap_or(block_s);
+        Some(BlockPace {
+            first_block_s,
+            block_s,
+            variants: record.header.plan.variants.len(),
+        })
     }
 
     /// Seconds of a run with this number of blocks and variants.

@@ -132,9 +132,14 @@ pub struct Shifted {
 
 /// Joins records of one experiment and one machine, oldest first.
 pub fn trend(records: &[Dated<'_>], asked: TrendQuery<'_>) -> ExperimentTrend {
-    let judged = records.last().map_or(Metric::Throughput, |newest| newest.essentials.metric);
+    let judged = records
+        .last()
+        .map_or(Metric::Throughput, |newest| newest.essentials.metric);
     let metric = asked.metric.unwrap_or(judged);
-    let asked = TrendQuery { metric: Some(metric), ..asked };
+    let asked = TrendQuery {
+        metric: Some(metric),
+        ..asked
+    };
     let mut trend = ExperimentTrend {
         metric,
         records: Vec::new(),
@@ -146,9 +151,20 @@ pub fn trend(records: &[Dated<'_>], asked: TrendQuery<'_>) -> ExperimentTrend {
         conditions: None,
     };
     // In the order of the newest record, which users expect.
-    for line in records.iter().rev().flat_map(|dated| asked.lines(0, dated.essentials)) {
-        if !trend.lines.iter().any(|known| known.variants == line.variants) {
-            trend.lines.push(TrendLine { points: Vec::new(), ..line });
+    for line in records
+        .iter()
+        .rev()
+        .flat_map(|dated| asked.lines(0, dated.essentials))
+    {
+        if !trend
+            .lines
+            .iter()
+            .any(|known| known.variants == line.variants)
+        {
+            trend.lines.push(TrendLine {
+                points: Vec::new(),
+                ..line
+            });
         }
     }
     trend.lines.sort_by_key(|line| line.of == LineOf::Figure);
@@ -156,7 +172,11 @@ pub fn trend(records: &[Dated<'_>], asked: TrendQuery<'_>) -> ExperimentTrend {
         trend.take(dated, asked);
     }
     trend.lines.retain(|line| !line.points.is_empty());
-    let starts: Vec<usize> = trend.stretches.iter().map(|stretch| stretch.first).collect();
+    let starts: Vec<usize> = trend
+        .stretches
+        .iter()
+        .map(|stretch| stretch.first)
+        .collect();
     for line in &mut trend.lines {
         line.changes = changes(&line.points, &starts);
     }
@@ -172,9 +192,16 @@ impl ExperimentTrend {
         }
         let index = self.records.len();
         let mut any = false;
-        for TrendLine { variants, points, .. } in asked.lines(index, essentials) {
+        for TrendLine {
+            variants, points, ..
+        } in asked.lines(index, essentials)
+        {
             any |= !points.is_empty();
-            if let Some(known) = self.lines.iter_mut().find(|known| known.variants == variants) {
+            if let Some(known) = self
+                .lines
+                .iter_mut()
+                .find(|known| known.variants == variants)
+            {
                 known.points.extend(points);
             }
         }
@@ -182,15 +209,26 @@ impl ExperimentTrend {
             false if !essentials.void.is_empty() => self.void += 1,
             false => self.without += 1,
             true => {
-                let stamp = Stamp { name: dated.name.to_owned(), created: essentials.created.clone() };
+                let stamp = Stamp {
+                    name: dated.name.to_owned(),
+                    created: essentials.created.clone(),
+                };
                 self.records.push(stamp);
-                let same_plan = self.stretches.last().is_some_and(|of| of.plan == essentials.plan);
-                let (now, by_throughput) = (&essentials.conditions, self.metric == Metric::Throughput);
+                let same_plan = self
+                    .stretches
+                    .last()
+                    .is_some_and(|of| of.plan == essentials.plan);
+                let (now, by_throughput) =
+                    (&essentials.conditions, self.metric == Metric::Throughput);
                 let alike = |before: &Conditions| {
-                    before.differences(now).is_empty() && !(by_throughput && before.per_core != now.per_core)
+                    before.differences(now).is_empty()
+                        && !(by_throughput && before.per_core != now.per_core)
                 };
                 if !same_plan || !self.conditions.as_ref().is_some_and(alike) {
-                    self.stretches.push(RecordRun { first: index, plan: essentials.plan.clone() });
+                    self.stretches.push(RecordRun {
+                        first: index,
+                        plan: essentials.plan.clone(),
+                    });
                     self.conditions = Some(essentials.conditions.clone());
                 }
             }
@@ -202,7 +240,10 @@ impl TrendQuery<'_> {
     /// The lines that a record contributes to, each with its point if it has one.
     fn lines(self, record: usize, essentials: &Essentials) -> Vec<TrendLine> {
         let is_asked = |metric: Metric, names: &[String]| {
-            self.metric == Some(metric) && self.variant.is_none_or(|name| names.iter().any(|of| of == name))
+            self.metric == Some(metric)
+                && self
+                    .variant
+                    .is_none_or(|name| names.iter().any(|of| of == name))
         };
         let line = |of, name: &str, variants: &[String], point: Option<TrendPoint>| TrendLine {
             of,
@@ -212,20 +253,45 @@ impl TrendQuery<'_> {
             changes: Vec::new(),
         };
         let mut lines = Vec::new();
-        for one in essentials.compared.iter().filter(|one| is_asked(one.metric, &one.of)) {
-            let point = one.estimate.map(|Estimate { blocks, ratio, low, high, sd_log, .. }| TrendPoint {
-                record,
-                value: ratio,
-                interval: Some((low, high)),
-                standard_error: Some(sd_log / f64::from(blocks).sqrt()),
-                blocks,
-            });
+        for one in essentials
+            .compared
+            .iter()
+            .filter(|one| is_asked(one.metric, &one.of))
+        {
+            let point = one.estimate.map(
+                |Estimate {
+                     blocks,
+                     ratio,
+                     low,
+                     high,
+                     sd_log,
+                     ..
+                 }| TrendPoint {
+                    record,
+                    value: ratio,
+                    interval: Some((low, high)),
+                    standard_error: Some(sd_log / f64::from(blocks).sqrt()),
+                    blocks,
+                },
+            );
             lines.push(line(LineOf::Ratio, &one.label, &one.of, point));
         }
         for one in &essentials.figures {
             let variant = std::slice::from_ref(&one.variant);
-            let MetricFigure { value, interval, standard_error, blocks, .. } = *one;
-            let point = TrendPoint { record, value, interval, standard_error, blocks };
+            let MetricFigure {
+                value,
+                interval,
+                standard_error,
+                blocks,
+                ..
+            } = *one;
+            let point = TrendPoint {
+                record,
+                value,
+                interval,
+                standard_error,
+                blocks,
+            };
             if is_asked(one.metric, variant) {
                 lines.push(line(LineOf::Figure, &one.variant, variant, Some(point)));
             }
@@ -239,18 +305,34 @@ fn changes(points: &[TrendPoint], starts: &[usize]) -> Vec<Shifted> {
     let stretch_of = |point: &TrendPoint| starts.partition_point(|start| *start <= point.record);
     let measured = |(at, point): (usize, &TrendPoint)| {
         let standard_error = point.standard_error?;
-        Some((at, stretch_of(point), MeasuredPoint { value: point.value.ln(), standard_error }))
+        Some((
+            at,
+            stretch_of(point),
+            MeasuredPoint {
+                value: point.value.ln(),
+                standard_error,
+            },
+        ))
     };
-    let known: Vec<(usize, usize, MeasuredPoint)> = points.iter().enumerate().filter_map(measured).collect();
+    let known: Vec<(usize, usize, MeasuredPoint)> =
+        points.iter().enumerate().filter_map(measured).collect();
     let mut all = Vec::new();
     for stretch in known.chunk_by(|(_, one, _), (_, other, _)| one == other) {
         let stretch = &stretch[stretch.len().saturating_sub(CHANGE_POINTS_MAX)..];
         let measured: Vec<MeasuredPoint> = stretch.iter().map(|(.., measured)| *measured).collect();
-        let resampling = Resampling { resamples: ORDERS, seed: TREND_SEED };
+        let resampling = Resampling {
+            resamples: ORDERS,
+            seed: TREND_SEED,
+        };
         // Figures and ratios are positive and finite. An invalid index shows no change.
         for change in stats::changes(&measured, resampling).unwrap_or_default() {
             let (before, after) = (change.before.exp(), change.after.exp());
-            all.push(Shifted { at: stretch[change.at].0, before, after, p: change.p });
+            all.push(Shifted {
+                at: stretch[change.at].0,
+                before,
+                after,
+                p: change.p,
+            });
         }
     }
     all

@@ -19,8 +19,8 @@ pub use overlay::{LEVEL, experiment};
 pub use procedure::{SettingState, Tuning};
 pub use setting::{Keep, Setting, SettingChange, SettingLevel, tried};
 pub use step::{
-    Confirmation, EffectEstimate, LevelRow, Purpose, RowFigures, StepOutcome, TooShort, TuneSpec, TuneStep,
-    confirmed, figures, same_work,
+    Confirmation, EffectEstimate, LevelRow, Purpose, RowFigures, StepOutcome, TooShort, TuneSpec,
+    TuneStep, confirmed, figures, same_work,
 };
 
 /// The service in front of others when nginx is tried.
@@ -30,7 +30,8 @@ pub const NGINX: &str = "tune-nginx";
 /// the service.
 pub fn nginx(service: &str, compresses: bool) -> String {
     const COMPRESSION: &str = "gzip on;\n            gzip_types *;\n            gzip_proxied any;\n            proxy_set_header Accept-Encoding \"\";";
-    let text = include_str!("tune/nginx.conf.tmpl").replace("{{SERVICE.", &format!("{{{{{service}."));
+    let text =
+        include_str!("tune/nginx.conf.tmpl").replace("{{SERVICE.", &format!("{{{{{service}."));
     text.replace("# COMPRESSION", if compresses { COMPRESSION } else { "" })
 }
 

@@ -100,7 +100,11 @@ impl VariantFigures {
         let trials: Vec<&Trial> = complete(record, index).collect();
         let slices: Vec<&Slice> = trials.iter().flat_map(|trial| trial.measured()).collect();
         let sum = |of: fn(&Slice) -> u64| total(&slices, of);
-        let values = |metric| blocks.iter().filter_map(move |block| block.value(metric, index));
+        let values = |metric| {
+            blocks
+                .iter()
+                .filter_map(move |block| block.value(metric, index))
+        };
         let mean = |metric| geometric_mean(values(metric));
         // Deployed services have responses but no process data.
         let is_started =
@@ -109,55 +113,92 @@ impl VariantFigures {
             true => stats::median(values(metric)).filter(|_| is_started),
             false => mean(metric),
         };
-        let amounts = Metric::ALL.iter().copied().filter(|metric| metric.quantile().is_none());
+        let amounts = Metric::ALL
+            .iter()
+            .copied()
+            .filter(|metric| metric.quantile().is_none());
         let per = |amount: u64, of: u64| (of > 0).then(|| amount as f64 / of as f64);
         let errors = slices.iter().flat_map(|slice| &slice.counts.errors);
         let errors = counted(errors.map(|of| ((of.phase, of.cause), of.count))).into_iter();
-        let outcome @ RequestOutcome { due: requests, failed } = outcome(&slices);
+        let outcome @ RequestOutcome {
+            due: requests,
+            failed,
+        } = outcome(&slices);
         VariantFigures {
             name: record.header.plan.variants[index].name.clone(),
             throughput_per_s: mean(Metric::Throughput),
             cpu_us_per_request: mean(Metric::CpuPerRequest),
             service_cpu_us_per_request: service_cpu(&slices),
             services: costs(&trials, mean(Metric::CpuPerRequest)),
-            busy_cores: per(sum(Slice::services_cpu_ns), sum(|slice| slice.counts.wall_ns()))
-                .filter(|_| is_started),
+            busy_cores: per(
+                sum(Slice::services_cpu_ns),
+                sum(|slice| slice.counts.wall_ns()),
+            )
+            .filter(|_| is_started),
             peak_rss_bytes: median_bytes(
-                trials.iter().filter_map(|t| Some(t.ended.as_ref()?.peak_rss_bytes)),
+                trials
+                    .iter()
+                    .filter_map(|t| Some(t.ended.as_ref()?.peak_rss_bytes)),
             )
             .filter(|_| is_started),
             response_time: Metric::latencies()
                 .filter(|metric| is_reported(record, *metric))
                 .filter_map(|of| response_time(blocks, index, of))
                 .collect(),
-            body_bytes_per_response: per(sum(|of| of.counts.body_bytes), sum(|of| of.counts.responses)),
+            body_bytes_per_response: per(
+                sum(|of| of.counts.body_bytes),
+                sum(|of| of.counts.responses),
+            ),
             requests,
             failed,
             failed_share: outcome.failed_share(),
             failed_interval: stats::wilson(failed, requests, FAILED_LEVEL),
             timed_out: sum(|slice| slice.counts.timed_out),
-            errors: errors.map(|((phase, cause), count)| ErrorCount { phase, cause, count }).collect(),
-            status: counted(slices.iter().flat_map(|slice| &slice.counts.status).map(|(of, n)| (*of, *n))),
+            errors: errors
+                .map(|((phase, cause), count)| ErrorCount {
+                    phase,
+                    cause,
+                    count,
+                })
+                .collect(),
+            status: counted(
+                slices
+                    .iter()
+                    .flat_map(|slice| &slice.counts.status)
+                    .map(|(of, n)| (*of, *n)),
+            ),
             endpoints: endpoints(&slices),
             no_success: failure::measured(record, index),
-            values: amounts.filter_map(|metric| Some((metric, value(metric)?))).collect(),
+            values: amounts
+                .filter_map(|metric| Some((metric, value(metric)?)))
+                .collect(),
         }
     }
 }
 
 /// `None` if a trial has too few requests, because the mean of the others would be a different quantity.
 fn response_time(blocks: &[BlockFigures], index: usize, metric: Metric) -> Option<ResponseTime> {
-    let measured = blocks.iter().filter(|block| block.variants[index].is_some());
-    let samples = measured.map(|block| block.sample(metric, index)).collect::<Option<Vec<_>>>()?;
+    let measured = blocks
+        .iter()
+        .filter(|block| block.variants[index].is_some());
+    let samples = measured
+        .map(|block| block.sample(metric, index))
+        .collect::<Option<Vec<_>>>()?;
     let us = geometric_mean(samples.iter().map(|sample| sample.value))?;
-    Some(ResponseTime { metric, us, at_least: samples.iter().any(|sample| sample.at_least) })
+    Some(ResponseTime {
+        metric,
+        us,
+        at_least: samples.iter().any(|sample| sample.at_least),
+    })
 }
 
 fn service_cpu(slices: &[&Slice]) -> BTreeMap<String, f64> {
     let ok = total(slices, |slice| slice.counts.successful);
     let used = slices.iter().flat_map(|slice| &slice.services);
     let cpu = counted(used.map(|used| (used.service.clone(), used.cpu_ns))).into_iter();
-    cpu.filter(|_| ok > 0).map(|(name, ns)| (name, ns as f64 / ok as f64 / 1e3)).collect()
+    cpu.filter(|_| ok > 0)
+        .map(|(name, ns)| (name, ns as f64 / ok as f64 / 1e3))
+        .collect()
 }
 
 fn endpoints(slices: &[&Slice]) -> Vec<EndpointFigures> {
@@ -174,13 +215,17 @@ fn endpoints(slices: &[&Slice]) -> Vec<EndpointFigures> {
             ok_per_s: (window_ns > 0).then(|| ok as f64 / window_ns as f64 * 1e9),
         }
     };
-    model::grouped(counts.map(|counts| (counts.name.as_str(), counts))).into_iter().map(endpoint).collect()
+    model::grouped(counts.map(|counts| (counts.name.as_str(), counts)))
+        .into_iter()
+        .map(endpoint)
+        .collect()
 }
 
 /// Sums the counts of each key.
 pub(crate) fn counted<K: Ord>(all: impl IntoIterator<Item = (K, u64)>) -> BTreeMap<K, u64> {
     let mut sums = BTreeMap::new();
-    all.into_iter().for_each(|(key, count)| *sums.entry(key).or_default() += count);
+    all.into_iter()
+        .for_each(|(key, count)| *sums.entry(key).or_default() += count);
     sums
 }
 
@@ -194,7 +239,9 @@ pub fn latencies(record: &Record, index: usize) -> Vec<Latencies> {
 
 /// Times from due to done, per complete block. Empty histograms in closed loop.
 pub fn responses(record: &Record, index: usize) -> Vec<Latencies> {
-    by_block(record, index, |slice| Some(&slice.counts.open.as_ref()?.response))
+    by_block(record, index, |slice| {
+        Some(&slice.counts.open.as_ref()?.response)
+    })
 }
 
 fn by_block(record: &Record, index: usize, of: fn(&Slice) -> Option<&Latencies>) -> Vec<Latencies> {
@@ -214,7 +261,9 @@ pub fn responses_together(record: &Record, index: usize) -> Latencies {
 
 /// A variant's trials of complete blocks.
 pub(crate) fn complete(record: &Record, index: usize) -> impl Iterator<Item = &Trial> {
-    record.complete_blocks().filter_map(move |block| block.trial(index))
+    record
+        .complete_blocks()
+        .filter_map(move |block| block.trial(index))
 }
 
 /// A variant's measured slices of complete blocks.
@@ -235,7 +284,9 @@ pub(crate) fn outcome(slices: &[&Slice]) -> RequestOutcome {
 /// early may have no others.
 pub(crate) fn trials(record: &Record, variant: usize) -> impl Iterator<Item = &Trial> {
     let blocks = record.blocks.iter().filter(|block| block.dropped.is_none());
-    blocks.flat_map(|block| &block.trials).filter(move |trial| trial.variant() == variant)
+    blocks
+        .flat_map(|block| &block.trials)
+        .filter(move |trial| trial.variant() == variant)
 }
 
 /// All slices of [`trials`].
@@ -246,7 +297,11 @@ pub(crate) fn slices(record: &Record, variant: usize) -> impl Iterator<Item = &S
 /// Merges the histograms of a trial. They are packed in the record, and so is the result.
 pub(crate) fn few_merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Latencies {
     let histograms: Vec<&Latencies> = histograms.collect();
-    let empty = if histograms.len() > FEW { Latencies::new() } else { Latencies::none() };
+    let empty = if histograms.len() > FEW {
+        Latencies::new()
+    } else {
+        Latencies::none()
+    };
     let mut all = histograms.into_iter().fold(empty, with);
     all.pack();
     all
@@ -306,18 +361,33 @@ pub(crate) fn costs(trials: &[&Trial], cpu_us_per_request: Option<f64>) -> Vec<S
     let names = model::distinct(used.map(|used| used.service.as_str()));
     let all_ns: u64 = slices().map(Slice::services_cpu_ns).sum();
     let cost = |name: &str| {
-        let cpu_ns: u64 = trials.iter().flat_map(|trial| uses(trial, name)).map(|used| used.cpu_ns).sum();
-        let peak = |trial: &&Trial| trial.ended.as_ref()?.peak_rss_bytes_by_service.get(name).copied();
+        let cpu_ns: u64 = trials
+            .iter()
+            .flat_map(|trial| uses(trial, name))
+            .map(|used| used.cpu_ns)
+            .sum();
+        let peak = |trial: &&Trial| {
+            trial
+                .ended
+                .as_ref()?
+                .peak_rss_bytes_by_service
+                .get(name)
+                .copied()
+        };
         let processes = |trial: &&Trial| Some(uses(trial, name).last()?.processes);
         let cpu_share = (all_ns > 0).then(|| cpu_ns as f64 / all_ns as f64);
         ServiceCost {
             service: name.to_owned(),
-            cpu_us_per_request: cpu_us_per_request.zip(cpu_share).map(|(all, share)| all * share),
+            cpu_us_per_request: cpu_us_per_request
+                .zip(cpu_share)
+                .map(|(all, share)| all * share),
             cpu_share,
             peak_rss_bytes: median_bytes(trials.iter().filter_map(peak)),
             processes: middle_count(trials.iter().filter_map(processes)).unwrap_or(0),
             serving: middle_count(
-                trials.iter().filter_map(|trial| Some(WorkerShares::of(trial, name)?.serving())),
+                trials
+                    .iter()
+                    .filter_map(|trial| Some(WorkerShares::of(trial, name)?.serving())),
             ),
             workers: trials.iter().find_map(|trial| workers(trial, name)),
         }
@@ -327,7 +397,12 @@ pub(crate) fn costs(trials: &[&Trial], cpu_us_per_request: Option<f64>) -> Vec<S
 
 /// Number of workers that a service of this trial was configured to run.
 pub(crate) fn workers(trial: &Trial, name: &str) -> Option<u32> {
-    trial.started.services.iter().find(|started| started.service == name)?.workers
+    trial
+        .started
+        .services
+        .iter()
+        .find(|started| started.service == name)?
+        .workers
 }
 
 /// Distribution of the work of a service over its processes, in one trial.
@@ -345,7 +420,10 @@ impl WorkerShares {
         let mut cpu_ns: Vec<u64> = Vec::new();
         for used in uses(trial, name) {
             cpu_ns.resize(cpu_ns.len().max(used.cpu_by_process_ns.len()), 0);
-            cpu_ns.iter_mut().zip(&used.cpu_by_process_ns).for_each(|(sum, more)| *sum += more);
+            cpu_ns
+                .iter_mut()
+                .zip(&used.cpu_by_process_ns)
+                .for_each(|(sum, more)| *sum += more);
         }
         (!cpu_ns.is_empty()).then_some(WorkerShares { cpu_ns })
     }
@@ -358,23 +436,36 @@ impl WorkerShares {
     /// Number of processes with at least this share of the busiest one's work.
     pub fn above(&self, share: f64) -> u32 {
         let busiest = self.cpu_ns.first().copied().unwrap_or(0) as f64;
-        self.cpu_ns.iter().filter(|ns| **ns as f64 >= busiest * share).count() as u32
+        self.cpu_ns
+            .iter()
+            .filter(|ns| **ns as f64 >= busiest * share)
+            .count() as u32
     }
 
     /// Shares of the busiest `processes` in their total, busiest first.
     pub fn shares(&self, processes: u32) -> Vec<f64> {
         let (all, _) = self.of_busiest(processes);
-        self.cpu_ns.iter().take(processes as usize).map(|ns| *ns as f64 / all.max(1) as f64).collect()
+        self.cpu_ns
+            .iter()
+            .take(processes as usize)
+            .map(|ns| *ns as f64 / all.max(1) as f64)
+            .collect()
     }
 
     /// CPU time of the busiest `processes`, and of all.
     pub fn of_busiest(&self, processes: u32) -> (u64, u64) {
-        (self.cpu_ns.iter().take(processes as usize).sum(), self.cpu_ns.iter().sum())
+        (
+            self.cpu_ns.iter().take(processes as usize).sum(),
+            self.cpu_ns.iter().sum(),
+        )
     }
 }
 
 fn uses<'a>(trial: &'a Trial, name: &str) -> impl Iterator<Item = &'a ServiceUse> {
-    trial.measured().flat_map(|slice| &slice.services).filter(move |used| used.service == name)
+    trial
+        .measured()
+        .flat_map(|slice| &slice.services)
+        .filter(move |used| used.service == name)
 }
 
 /// One generator's share of the measured load, over complete blocks.
@@ -409,21 +500,47 @@ pub struct GeneratorShare {
 pub fn generators(record: &Record) -> Vec<GeneratorShare> {
     let slices = record.complete_trials().flat_map(Trial::measured);
     let parts: Vec<&GeneratorPart> = slices.flat_map(|slice| &slice.generators).collect();
-    let known = record.generators.iter().map(|generator| generator.name.as_str());
-    let lost = record.generators_lost.iter().map(|lost| lost.generator.as_str());
-    let names = model::distinct(known.chain(parts.iter().map(|part| part.name.as_str())).chain(lost));
+    let known = record
+        .generators
+        .iter()
+        .map(|generator| generator.name.as_str());
+    let lost = record
+        .generators_lost
+        .iter()
+        .map(|lost| lost.generator.as_str());
+    let names = model::distinct(
+        known
+            .chain(parts.iter().map(|part| part.name.as_str()))
+            .chain(lost),
+    );
     let all: u64 = parts.iter().map(|part| part.sent).sum();
-    names.into_iter().map(|name| share(record, name, &parts, all)).collect()
+    names
+        .into_iter()
+        .map(|name| share(record, name, &parts, all))
+        .collect()
 }
 
 fn share(record: &Record, name: &str, parts: &[&GeneratorPart], all: u64) -> GeneratorShare {
-    let parts: Vec<&GeneratorPart> = parts.iter().copied().filter(|part| part.name == name).collect();
-    let told = record.generators.iter().find(|generator| generator.name == name);
+    let parts: Vec<&GeneratorPart> = parts
+        .iter()
+        .copied()
+        .filter(|part| part.name == name)
+        .collect();
+    let told = record
+        .generators
+        .iter()
+        .find(|generator| generator.name == name);
     let requests: u64 = parts.iter().map(|part| part.sent).sum();
-    let mean_of = |of: fn(&GeneratorPart) -> Option<f64>| mean(parts.iter().filter_map(|part| of(part)));
-    let most_us =
-        |of: fn(&GeneratorPart) -> u64| parts.iter().map(|part| of(part)).max().unwrap_or(0) as f64 / 1e3;
-    let lost = record.generators_lost.iter().filter(|lost| lost.generator == name).count();
+    let mean_of =
+        |of: fn(&GeneratorPart) -> Option<f64>| mean(parts.iter().filter_map(|part| of(part)));
+    let most_us = |of: fn(&GeneratorPart) -> u64| {
+        parts.iter().map(|part| of(part)).max().unwrap_or(0) as f64 / 1e3
+    };
+    let lost = record
+        .generators_lost
+        .iter()
+        .filter(|lost| lost.generator == name)
+        .count();
     GeneratorShare {
         name: name.to_owned(),
         host: told.map(|generator| generator.host.clone()),
@@ -434,7 +551,11 @@ fn share(record: &Record, name: &str, parts: &[&GeneratorPart], all: u64) -> Gen
         late_us_max: most_us(|part| part.late_ns),
         clock_error_us_max: most_us(|part| part.clock_error_ns),
         steal_share: mean_of(|part| part.steal_share),
-        lag_p99_us_max: parts.iter().filter_map(|part| part.lag_p99_ns).max().map(|ns| ns as f64 / 1e3),
+        lag_p99_us_max: parts
+            .iter()
+            .filter_map(|part| part.lag_p99_ns)
+            .max()
+            .map(|ns| ns as f64 / 1e3),
         lost: lost as u32,
     }
 }

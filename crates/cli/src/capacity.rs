@@ -52,8 +52,9 @@ pub struct CapacityArgs {
 
 pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
     let limits = args.slo.iter().map(|text| {
-        plan::slo(text)
-            .map_err(|why| CliError::usage(format!("--slo '{text}': {why}")).hint("--slo 'p99 < 50ms'"))
+        plan::slo(text).map_err(|why| {
+            CliError::usage(format!("--slo '{text}': {why}")).hint("--slo 'p99 < 50ms'")
+        })
     });
     let limits: Vec<Limit> = limits.collect::<Result<_, _>>()?;
     if let [file] = args.compare.what.as_slice()
@@ -61,15 +62,38 @@ pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
     {
         return of_file(Path::new(file), args, limits);
     }
-    let typed: Vec<String> = args.slo.iter().map(|text| format!("--slo '{text}'")).collect();
+    let typed: Vec<String> = args
+        .slo
+        .iter()
+        .map(|text| format!("--slo '{text}'"))
+        .collect();
     let slo: Vec<String> = limits.iter().map(ToString::to_string).collect();
-    let question = Some(format!("How many requests a second within {}?", slo.join(" and ")));
+    let question = Some(format!(
+        "How many requests a second within {}?",
+        slo.join(" and ")
+    ));
     let settings = vec![DraftSetting::new(&["design", "slo"], slo, typed.join(" "))];
-    compare::carry(&args.compare, &Aim { least: 1, settings, name: "capacity", question })
+    compare::carry(
+        &args.compare,
+        &Aim {
+            least: 1,
+            settings,
+            name: "capacity",
+            question,
+        },
+    )
 }
 
 fn of_file(file: &Path, args: &CapacityArgs, slo: Vec<Limit>) -> anyhow::Result<u8> {
     args.compare.check_file(file)?;
-    let flags = RunFlags { slo, ..args.compare.flags.clone() };
-    run::perform(&Experiment::file(Some(file))?, &flags, args.compare.limits.asked(), &args.compare.against)
+    let flags = RunFlags {
+        slo,
+        ..args.compare.flags.clone()
+    };
+    run::perform(
+        &Experiment::file(Some(file))?,
+        &flags,
+        args.compare.limits.asked(),
+        &args.compare.against,
+    )
 }

@@ -75,7 +75,15 @@ pub struct CompareArgs {
 
 pub fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     let settings = response_times(args).into_iter().collect();
-    carry(args, &Aim { least: 2, settings, name: "compare", question: None })
+    carry(
+        args,
+        &Aim {
+            least: 2,
+            settings,
+            name: "compare",
+            question: None,
+        },
+    )
 }
 
 impl CompareArgs {
@@ -87,13 +95,20 @@ impl CompareArgs {
             (self.port.is_some(), "--port"),
             (self.save.is_some(), "--save"),
         ]);
-        given.map_or_else(|| self.asked.check_file(file), |flag| Err(said_by(file, flag)))
+        given.map_or_else(
+            || self.asked.check_file(file),
+            |flag| Err(said_by(file, flag)),
+        )
     }
 }
 
 fn said_by(file: &Path, flag: &str) -> CliError {
-    let message = format!("{flag}: {} is an experiment file, and says that itself", file.display());
-    CliError::usage(message).hint("change it in the file, or name the command that starts the service")
+    let message = format!(
+        "{flag}: {} is an experiment file, and says that itself",
+        file.display()
+    );
+    CliError::usage(message)
+        .hint("change it in the file, or name the command that starts the service")
 }
 
 /// Default metrics: the response times that a rate or a limit requires.
@@ -101,7 +116,11 @@ fn response_times(args: &CompareArgs) -> Option<DraftSetting> {
     if !args.asked.metric.is_empty() {
         return None;
     }
-    let figures = args.limits.limits.iter().filter_map(|limit| limit.figure.metric());
+    let figures = args
+        .limits
+        .limits
+        .iter()
+        .filter_map(|limit| limit.figure.metric());
     let quantiles = figures.filter(|metric| metric.quantile().is_some());
     let quantiles = model::distinct(quantiles).into_iter();
     let mut quantiles: Vec<String> = quantiles.map(|metric| metric.name().to_owned()).collect();
@@ -113,7 +132,11 @@ fn response_times(args: &CompareArgs) -> Option<DraftSetting> {
 
 fn metrics(names: &[String]) -> Option<DraftSetting> {
     let from = format!("--metric {}", names.join(" --metric "));
-    one_or_many(&["design", "metric"], names.iter().cloned().map(Value::String).collect(), from)
+    one_or_many(
+        &["design", "metric"],
+        names.iter().cloned().map(Value::String).collect(),
+        from,
+    )
 }
 
 /// The goal of an experiment with services from flags.
@@ -135,9 +158,13 @@ pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
     let place = SavedFile::of(args, aim);
     let draft = draft(args, &place, aim)?;
     let names = draft.names();
-    if let Some(name) = (1..names.len()).find_map(|at| names[..at].iter().find(|name| **name == names[at])) {
+    if let Some(name) =
+        (1..names.len()).find_map(|at| names[..at].iter().find(|name| **name == names[at]))
+    {
         let message = format!("--name: two services are called `{name}`");
-        return Err(CliError::usage(message).hint("give each a name of its own").into());
+        return Err(CliError::usage(message)
+            .hint("give each a name of its own")
+            .into());
     }
     for (one, other) in draft.alike() {
         print::tell!(
@@ -148,7 +175,10 @@ pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
     }
     args.save.as_deref().map_or(Ok(()), print::absent)?;
     let experiment = Experiment::made(place.file, draft.write(), args.save.clone());
-    let flags = RunFlags { out: Some(place.record), ..args.flags.clone() };
+    let flags = RunFlags {
+        out: Some(place.record),
+        ..args.flags.clone()
+    };
     run::perform(&experiment, &flags, args.limits.asked(), &args.against)
 }
 
@@ -160,8 +190,15 @@ struct SavedFile {
 
 impl SavedFile {
     fn of(args: &CompareArgs, aim: &Aim) -> SavedFile {
-        let record = args.flags.out.clone().unwrap_or_else(|| records::claim(&name(aim.name)));
-        let file = args.save.clone().unwrap_or_else(|| records::typed(&record).join("experiment.toml"));
+        let record = args
+            .flags
+            .out
+            .clone()
+            .unwrap_or_else(|| records::claim(&name(aim.name)));
+        let file = args
+            .save
+            .clone()
+            .unwrap_or_else(|| records::typed(&record).join("experiment.toml"));
         SavedFile { record, file }
     }
 
@@ -173,14 +210,28 @@ impl SavedFile {
 }
 
 fn draft(args: &CompareArgs, place: &SavedFile, aim: &Aim) -> Result<ExperimentDraft, CliError> {
-    let unnamed = args.what.iter().map(|text| variant(args, None, text, text.clone()));
+    let unnamed = args
+        .what
+        .iter()
+        .map(|text| variant(args, None, text, text.clone()));
     let mut variants = unnamed.collect::<Result<Vec<_>, _>>()?;
     for text in &args.named {
-        let (name, command) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
-            CliError::usage(format!("--name {}: expected NAME=COMMAND", plan::quotable(text)))
+        let (name, command) = text
+            .split_once('=')
+            .filter(|(name, _)| !name.is_empty())
+            .ok_or_else(|| {
+                CliError::usage(format!(
+                    "--name {}: expected NAME=COMMAND",
+                    plan::quotable(text)
+                ))
                 .hint("--name old='./bin/server-1.4 --threads 2'")
-        })?;
-        variants.push(variant(args, Some(name), command, format!("--name {text}"))?);
+            })?;
+        variants.push(variant(
+            args,
+            Some(name),
+            command,
+            format!("--name {text}"),
+        )?);
     }
     let against = args.against.against.as_deref();
     let refused = |what: &str, hint: &str| Err(CliError::usage(what).hint(hint));
@@ -199,13 +250,21 @@ fn draft(args: &CompareArgs, place: &SavedFile, aim: &Aim) -> Result<ExperimentD
         }
         _ => {}
     }
-    let running = variants.iter().filter(|variant| matches!(variant.source, DraftSource::Url(_))).count();
+    let running = variants
+        .iter()
+        .filter(|variant| matches!(variant.source, DraftSource::Url(_)))
+        .count();
     if running > 0 && running < variants.len() {
         let what = "a URL and a command do not compare: what runs already is not started anew for each block";
         return refused(what, "let Proofload start both, or name the URLs of both");
     }
     let of = against.filter(|_| variants.len() == 1);
-    let asked = || Some(format!("How does the code here compare with that of {}?", of?));
+    let asked = || {
+        Some(format!(
+            "How does the code here compare with that of {}?",
+            of?
+        ))
+    };
     let question = aim.question.clone().or_else(asked);
     let draft = ExperimentDraft {
         made_by: print::shown_command(),
@@ -215,7 +274,11 @@ fn draft(args: &CompareArgs, place: &SavedFile, aim: &Aim) -> Result<ExperimentD
         settings: [settings(args, place, &variants)?, aim.settings.clone()].concat(),
         variants,
     };
-    Ok(if place.is_elsewhere() { draft.anchored(&env::current_dir().unwrap_or_default()) } else { draft })
+    Ok(if place.is_elsewhere() {
+        draft.anchored(&env::current_dir().unwrap_or_default())
+    } else {
+        draft
+    })
 }
 
 fn variant(
@@ -238,8 +301,13 @@ fn variant(
         DraftSource::command(text)
     };
     let shown = plan::quotable(text);
-    let source = source.map_err(|error| CliError::usage(format!("`{shown}`: {error}")).hint(error.hint))?;
-    Ok(DraftVariant { name: name.map(str::to_owned), source, from })
+    let source =
+        source.map_err(|error| CliError::usage(format!("`{shown}`: {error}")).hint(error.hint))?;
+    Ok(DraftVariant {
+        name: name.map(str::to_owned),
+        source,
+        from,
+    })
 }
 
 fn settings(
@@ -250,12 +318,20 @@ fn settings(
     let mut settings = args.asked.settings()?;
     let flags = &args.flags;
     let count = variants.len() * if args.against.against.is_some() { 2 } else { 1 };
-    let quick =
-        flags.quick.then(|| run::quick_budget(count, args.asked.is_open() || response_times(args).is_some()));
+    let quick = flags.quick.then(|| {
+        run::quick_budget(
+            count,
+            args.asked.is_open() || response_times(args).is_some(),
+        )
+    });
     let budget = plan::duration_text(flags.budget.or(quick).unwrap_or(BUDGET));
     settings.push(setting(&["design", "budget"], "--budget", budget));
     if let Some(seed) = flags.seed {
-        settings.push(setting(&["design", "seed"], "--seed", i64::try_from(seed).unwrap_or(i64::MAX)));
+        settings.push(setting(
+            &["design", "seed"],
+            "--seed",
+            i64::try_from(seed).unwrap_or(i64::MAX),
+        ));
     }
     if flags.explain {
         settings.push(setting(&["design", "explain"], "--explain", true));
@@ -263,19 +339,31 @@ fn settings(
     settings.extend(args.limits.settings());
     if let Some(port) = args.port {
         let path = ["services", SERVICE, "container", "port"];
-        let path = if args.container { path.to_vec() } else { [&path[..2], &path[3..]].concat() };
+        let path = if args.container {
+            path.to_vec()
+        } else {
+            [&path[..2], &path[3..]].concat()
+        };
         settings.push(setting(&path, "--port", i64::from(port)));
     }
     if place.is_elsewhere() && variants.iter().any(|variant| variant.source.has_folder()) {
         let here = env::current_dir().unwrap_or_default().display().to_string();
-        settings.push(DraftSetting::new(&["services", SERVICE, "directory"], here.as_str(), ""));
+        settings.push(DraftSetting::new(
+            &["services", SERVICE, "directory"],
+            here.as_str(),
+            "",
+        ));
     }
     Ok(settings)
 }
 
 /// The command that runs the saved file in the same way.
 fn again(args: &CompareArgs, place: &SavedFile) -> String {
-    let mut words = vec!["proofload".to_owned(), "run".to_owned(), place.file.display().to_string()];
+    let mut words = vec![
+        "proofload".to_owned(),
+        "run".to_owned(),
+        place.file.display().to_string(),
+    ];
     words.extend(args.limits.again());
     words.extend(args.against.again());
     plan::command_line(words)
@@ -324,14 +412,24 @@ pub struct CompareFlags {
     #[arg(long, value_parser = plan::duration, help_heading = "Load")]
     warmup: Option<Duration>,
     /// Status codes of a success, separated by commas [default: 200]
-    #[arg(long, value_name = "CODES", value_delimiter = ',', help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "CODES",
+        value_delimiter = ',',
+        help_heading = "Load"
+    )]
     expect_status: Vec<u16>,
     /// Whether services leave the load generator's processors to it, or may use all. auto decides by their
     /// use [default: auto]
     #[arg(long, value_parser = cpus(), help_heading = "Load")]
     pub cpus: Option<Cpus>,
     /// Trust only the authorities in this file (PEM) [default: those that this system trusts]
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "insecure",
+        help_heading = "Load"
+    )]
     cacert: Option<PathBuf>,
     /// Accept any certificate, without checking the server's identity
     #[arg(long, help_heading = "Load")]
@@ -355,12 +453,16 @@ pub struct CompareFlags {
 }
 
 fn cpus() -> impl TypedValueParser<Value = Cpus> {
-    PossibleValuesParser::new(Cpus::ALL.map(Cpus::name)).try_map(|name: String| name.parse::<Cpus>())
+    PossibleValuesParser::new(Cpus::ALL.map(Cpus::name))
+        .try_map(|name: String| name.parse::<Cpus>())
 }
 
 /// `NAME: VALUE`.
 pub fn header(text: &str) -> Result<(String, String), String> {
-    match text.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
+    match text
+        .split_once(':')
+        .map(|(name, value)| (name.trim(), value.trim()))
+    {
         None | Some(("", _)) => Err("expected NAME: VALUE".to_owned()),
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
     }
@@ -372,20 +474,42 @@ impl CompareFlags {
         let text = |path: &[&str], flag: &str, text: &Option<String>| {
             text.as_ref().map(|text| setting(path, flag, text.as_str()))
         };
-        let method = self.method.clone().or_else(|| self.body.as_ref().map(|_| "POST".to_owned()));
+        let method = self
+            .method
+            .clone()
+            .or_else(|| self.body.as_ref().map(|_| "POST".to_owned()));
         let of_body = |typed: &String| -> Result<DraftSetting, CliError> {
-            Ok(DraftSetting::new(&["load", "body"], body(typed)?, format!("--body {typed}")))
+            Ok(DraftSetting::new(
+                &["load", "body"],
+                body(typed)?,
+                format!("--body {typed}"),
+            ))
         };
-        let of_rate =
-            |typed: &String| DraftSetting::new(&["design", "rate"], number(typed), format!("--rate {typed}"));
+        let of_rate = |typed: &String| {
+            DraftSetting::new(
+                &["design", "rate"],
+                number(typed),
+                format!("--rate {typed}"),
+            )
+        };
         let connections = self.connections.map(i64::from);
         let file = |flag: &str, path: &Option<PathBuf>| {
-            let path = path.as_deref().map(|path| tls_file(flag, path)).transpose()?;
+            let path = path
+                .as_deref()
+                .map(|path| tls_file(flag, path))
+                .transpose()?;
             Ok::<_, CliError>(path.map(|path| path.display().to_string()))
         };
-        let (ca, cert, key) =
-            (file("--cacert", &self.cacert)?, file("--cert", &self.cert)?, file("--key", &self.key)?);
-        let codes = self.expect_status.iter().map(|code| i64::from(*code).into()).collect();
+        let (ca, cert, key) = (
+            file("--cacert", &self.cacert)?,
+            file("--cert", &self.cert)?,
+            file("--key", &self.key)?,
+        );
+        let codes = self
+            .expect_status
+            .iter()
+            .map(|code| i64::from(*code).into())
+            .collect();
         let typed: Vec<String> = self.expect_status.iter().map(u16::to_string).collect();
         let typed = format!("--expect-status {}", typed.join(","));
         let settings = [
@@ -394,34 +518,52 @@ impl CompareFlags {
             text(&["load", "method"], "--method", &method),
             self.body.as_ref().map(of_body).transpose()?,
             connections.map(|many| setting(&["load", "connections"], "--connections", many)),
-            text(&["load", "timeout"], "--timeout", &self.timeout.map(plan::duration_text)),
-            self.cpus.map(|cpus| setting(&["design", "cpus"], "--cpus", cpus.name())),
+            text(
+                &["load", "timeout"],
+                "--timeout",
+                &self.timeout.map(plan::duration_text),
+            ),
+            self.cpus
+                .map(|cpus| setting(&["design", "cpus"], "--cpus", cpus.name())),
             text(&["load", "tls", "ca"], "--cacert", &ca),
-            text(&["design", "warmup"], "--warmup", &self.warmup.map(plan::duration_text)),
+            text(
+                &["design", "warmup"],
+                "--warmup",
+                &self.warmup.map(plan::duration_text),
+            ),
             text(&["load", "tls", "cert"], "--cert", &cert),
             text(&["load", "tls", "key"], "--key", &key),
-            self.insecure.then(|| setting(&["load", "tls", "insecure"], "--insecure", true)),
+            self.insecure
+                .then(|| setting(&["load", "tls", "insecure"], "--insecure", true)),
             one_or_many(&["expect", "status"], codes, typed),
             metrics(&self.metric),
             text(&["design", "margin"], "--margin", &self.margin),
             self.rate.as_ref().map(of_rate),
         ];
-        Ok(settings.into_iter().flatten().chain(fields(&self.headers)).collect())
+        Ok(settings
+            .into_iter()
+            .flatten()
+            .chain(fields(&self.headers))
+            .collect())
     }
 
     /// Rejects all of these flags if an experiment file is named.
     pub fn check_file(&self, file: &Path) -> Result<(), CliError> {
         // The last one, because a body also sets the method.
         match self.settings()?.last() {
-            Some(setting) => Err(said_by(file, setting.from.split(' ').next().unwrap_or_default())),
+            Some(setting) => Err(said_by(
+                file,
+                setting.from.split(' ').next().unwrap_or_default(),
+            )),
             None => Ok(()),
         }
     }
 
     /// Whether the load has a rate, because one was requested or a metric requires it.
     fn is_open(&self) -> bool {
-        let needs_rate =
-            |name: &String| model::Metric::named(name).is_some_and(|metric| metric.quantile().is_some());
+        let needs_rate = |name: &String| {
+            model::Metric::named(name).is_some_and(|metric| metric.quantile().is_some())
+        };
         self.rate.is_some() || self.metric.iter().any(needs_rate)
     }
 }
@@ -438,39 +580,64 @@ pub fn setting(path: &[&str], flag: &str, value: impl Into<Value>) -> DraftSetti
 }
 
 fn one_or_many(path: &[&str], mut values: Vec<Value>, from: String) -> Option<DraftSetting> {
-    let value = if values.len() > 1 { Value::Array(values) } else { values.pop()? };
+    let value = if values.len() > 1 {
+        Value::Array(values)
+    } else {
+        values.pop()?
+    };
     Some(DraftSetting::new(path, value, from))
 }
 
 /// Each header field once, with all of its values. It is sent once for each value.
 fn fields(headers: &[(String, String)]) -> Vec<DraftSetting> {
-    let fields = headers.iter().map(|(name, value)| (model::header::key(name), (name, value)));
+    let fields = headers
+        .iter()
+        .map(|(name, value)| (model::header::key(name), (name, value)));
     let field = |(_, same): (String, Vec<(&String, &String)>)| {
         let (name, _) = same.first()?;
-        let typed: Vec<String> = same.iter().map(|(name, value)| format!("-H '{name}: {value}'")).collect();
-        let values = same.iter().map(|(_, value)| Value::from(value.as_str())).collect();
+        let typed: Vec<String> = same
+            .iter()
+            .map(|(name, value)| format!("-H '{name}: {value}'"))
+            .collect();
+        let values = same
+            .iter()
+            .map(|(_, value)| Value::from(value.as_str()))
+            .collect();
         one_or_many(&["load", "headers", name.as_str()], values, typed.join(" "))
     };
-    model::grouped(fields).into_iter().filter_map(field).collect()
+    model::grouped(fields)
+        .into_iter()
+        .filter_map(field)
+        .collect()
 }
 
 /// A number if the text is one. Anything else is checked like the file's value.
 fn number(text: &str) -> Value {
     let whole = text.parse().map(Value::Integer).ok();
-    whole.or_else(|| text.parse().map(Value::Float).ok()).unwrap_or_else(|| Value::String(text.to_owned()))
+    whole
+        .or_else(|| text.parse().map(Value::Float).ok())
+        .unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
 /// Makes the path absolute, because the generated file may be in another folder.
 pub fn tls_file(flag: &str, path: &Path) -> Result<PathBuf, CliError> {
-    let unreadable = |error| CliError::usage(format!("{flag}: cannot read {}: {error}", path.display()));
-    plan::open_file(path).and_then(|_| path.canonicalize()).map_err(unreadable)
+    let unreadable =
+        |error| CliError::usage(format!("{flag}: cannot read {}: {error}", path.display()));
+    plan::open_file(path)
+        .and_then(|_| path.canonicalize())
+        .map_err(unreadable)
 }
 
 fn body(text: &str) -> Result<String, CliError> {
-    let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
+    let Some(path) = text.strip_prefix('@') else {
+        return Ok(text.to_owned());
+    };
     plan::read_text(Path::new(path), BODY_BYTES_MAX).map_err(|error| {
         // Probably meant as text that begins with `@`.
-        CliError::usage(format!("--body: cannot read {}: {error}", plan::quotable(path)))
-            .hint("a body in an experiment is text in UTF-8")
+        CliError::usage(format!(
+            "--body: cannot read {}: {error}",
+            plan::quotable(path)
+        ))
+        .hint("a body in an experiment is text in UTF-8")
     })
 }

@@ -63,22 +63,34 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
     facts.asked = ask(&facts);
     let hazards = machine::hazards(&facts);
     let calibration = calibration(&facts);
-    let calibration = calibration.as_ref().map(|(record, calibration)| (record, calibration));
-    let surveyed = Surveyed { facts: &facts, hazards: &hazards, calibration };
+    let calibration = calibration
+        .as_ref()
+        .map(|(record, calibration)| (record, calibration));
+    let surveyed = Surveyed {
+        facts: &facts,
+        hazards: &hazards,
+        calibration,
+    };
     print::report(&surveyed, args.form.form(), None)?;
     Ok(0)
 }
 
 fn ask(facts: &Facts) -> Probed {
-    let records = if root().is_dir() { root().to_string_lossy() } else { ".".into() };
+    let records = if root().is_dir() {
+        root().to_string_lossy()
+    } else {
+        ".".into()
+    };
     let version = |name: &&str| ((*name).to_owned(), machine::version_of(name));
     Probed {
         io_uring: Some(Granted::of(load::grants_completion())),
         link: Some(Granted::of(services::networks_can_be_made())),
-        stacks: Some(Granted::of(explain::perf::allowed().map_err(|error| match error.hint() {
-            Some(hint) => format!("{error}; {hint}"),
-            None => error.to_string(),
-        }))),
+        stacks: Some(Granted::of(explain::perf::allowed().map_err(
+            |error| match error.hint() {
+                Some(hint) => format!("{error}; {hint}"),
+                None => error.to_string(),
+            },
+        ))),
         group_writable: Some(facts.processors.group.can_account()),
         storage: Storage::of(&records),
         programs: PROGRAMS.iter().map(version).collect(),
@@ -136,31 +148,46 @@ fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     plan.design.seed = args.seed.or(plan.design.seed);
     // A comparison of a variant with its copy has no difference to explain.
     plan.design.explain = false;
-    let directory = args.out.clone().unwrap_or_else(|| claim(&format!("{}-calibration", plan.name)));
+    let directory = args
+        .out
+        .clone()
+        .unwrap_or_else(|| claim(&format!("{}-calibration", plan.name)));
     let course = Course::new(&name, file.text(), plan, Some(&directory))?;
-    let course = Course { made_by: MadeBy::Calibrate, budget_typed: true, yes: args.yes, ..course };
+    let course = Course {
+        made_by: MadeBy::Calibrate,
+        budget_typed: true,
+        yes: args.yes,
+        ..course
+    };
     let (record, result) = run::carry(course)?;
     let conclusion = analysis::conclude(&record);
     // A void calibration is printed without figures.
     let calibration = Calibration::of(&record).filter(|_| !conclusion.is_void());
     let (record, conclusion) = (&record, &conclusion);
-    let calibrated = Calibrated { record, conclusion, calibration, experiment: &experiment };
+    let calibrated = Calibrated {
+        record,
+        conclusion,
+        calibration,
+        experiment: &experiment,
+    };
     print::report(&calibrated, args.form.form(), None)?;
     run::end(result, exit::of_record(record, conclusion))
 }
 
 fn variant(plan: &Plan, name: Option<&str>) -> Result<usize, CliError> {
     let Some(name) = name else {
-        return Ok(plan.comparisons.first().map_or(0, |comparison| comparison.baseline));
+        return Ok(plan
+            .comparisons
+            .first()
+            .map_or(0, |comparison| comparison.baseline));
     };
     // The copy of the A/A check cannot be requested.
     let own = &plan.variants[..plan.variants.len() - usize::from(plan.aa.is_some())];
-    own.iter().position(|variant| variant.name == name).ok_or_else(|| {
-        let names: Vec<&str> = own.iter().map(|variant| variant.name.as_str()).collect();
-        CliError::usage(format!("--variant: there is no variant `{name}`")).hint(plan::did_you_mean(
-            name,
-            "the variants are",
-            names,
-        ))
-    })
+    own.iter()
+        .position(|variant| variant.name == name)
+        .ok_or_else(|| {
+            let names: Vec<&str> = own.iter().map(|variant| variant.name.as_str()).collect();
+            CliError::usage(format!("--variant: there is no variant `{name}`"))
+                .hint(plan::did_you_mean(name, "the variants are", names))
+        })
 }

@@ -25,16 +25,20 @@ pub struct Agreed {
 /// Nothing is sent there. Names are looked up by this machine, also where others send all load, and never again in this run.
 pub fn agree(plan: &Plan, yes: bool) -> Result<Agreed, CliError> {
     let mut destinations = look_up(plan)?;
-    let deployed = DeployedServices::open(plan).map_err(|error| match *error.blame() == Blame::Request {
-        true => error.into(),
-        false => CliError::service(error),
-    })?;
+    let deployed =
+        DeployedServices::open(plan).map_err(|error| match *error.blame() == Blame::Request {
+            true => error.into(),
+            false => CliError::service(error),
+        })?;
     let strangers = destinations.strangers(plan, &deployed);
     if !strangers.is_empty() {
         consent(plan, &strangers, yes)?;
         destinations.agree(plan, &deployed);
     }
-    Ok(Agreed { destinations, deployed })
+    Ok(Agreed {
+        destinations,
+        deployed,
+    })
 }
 
 /// Refuses what cannot be done with services that run already, and looks whether they are there. Without any it does nothing.
@@ -42,7 +46,10 @@ pub fn check(plan: &Plan, agreed: &Agreed) -> Result<(), CliError> {
     check_urls(plan, &agreed.destinations)?;
     check_figures(plan, &agreed.destinations)?;
     agreed.deployed.reach(plan).map_err(CliError::service)?;
-    agreed.deployed.places().for_each(|place| print::tell!("found {place}"));
+    agreed
+        .deployed
+        .places()
+        .for_each(|place| print::tell!("found {place}"));
     Ok(())
 }
 
@@ -69,7 +76,9 @@ fn look_up(plan: &Plan) -> Result<Destinations, CliError> {
 /// Where all load comes from other machines they know whether somebody listens, and not this one.
 fn check_urls(plan: &Plan, destinations: &Destinations) -> Result<(), CliError> {
     for variant in plan.variants.iter().filter(|_| plan.generators.local > 0) {
-        let Some(url) = variant.entry_service().and_then(Service::url) else { continue };
+        let Some(url) = variant.entry_service().and_then(Service::url) else {
+            continue;
+        };
         lab::reach(url, destinations, variant.load.sources.first().copied())
             .map_err(|why| unreached(plan, &why))?;
     }
@@ -78,17 +87,31 @@ fn check_urls(plan: &Plan, destinations: &Destinations) -> Result<(), CliError> 
 
 fn unreached(plan: &Plan, why: &str) -> CliError {
     // Of what is measured alone there is nothing to say then; what is compared lacks a service.
-    let code = if plan.measure.is_some() { exit::VOID } else { exit::SERVICE };
+    let code = if plan.measure.is_some() {
+        exit::VOID
+    } else {
+        exit::SERVICE
+    };
     CliError::new(code, format!("no request was sent: {why}"))
         .hint("is the service running, and at this address?")
 }
 
 /// Whether the figures of processes that verdicts and limits ask for can be had.
 fn check_figures(plan: &Plan, destinations: &Destinations) -> Result<(), CliError> {
-    let limits = plan.gate.iter().filter_map(|limit| limit.limit.figure.metric());
+    let limits = plan
+        .gate
+        .iter()
+        .filter_map(|limit| limit.limit.figure.metric());
     let metrics = plan.design.metrics().filter(|_| plan.measure.is_none());
-    let Some(metric) = metrics.chain(limits).find(|metric| metric.is_of_processes()) else { return Ok(()) };
-    let Some((index, why)) = lab::unseen(plan, destinations).pop_first() else { return Ok(()) };
+    let Some(metric) = metrics
+        .chain(limits)
+        .find(|metric| metric.is_of_processes())
+    else {
+        return Ok(());
+    };
+    let Some((index, why)) = lab::unseen(plan, destinations).pop_first() else {
+        return Ok(());
+    };
     let (variant, metric) = (&plan.variants[index].name, metric.name());
     let message = format!("{variant}: `{metric}` is not known of what runs already: {why}");
     Err(CliError::usage(message)
@@ -109,7 +132,9 @@ fn consent(plan: &Plan, strangers: &[String], yes: bool) -> Result<(), CliError>
     // Whoever leaves by Ctrl-C leaves no empty folder: the record makes it again.
     records::release();
     // Asked however quiet all else is to be.
-    print::coloured(&model::text::line(&format!("{what}. Are they yours to load? [y/N]")));
+    print::coloured(&model::text::line(&format!(
+        "{what}. Are they yours to load? [y/N]"
+    )));
     let mut said = String::new();
     let read = io::stdin().read_line(&mut said);
     match (read, said.trim().to_ascii_lowercase().as_str()) {
@@ -120,17 +145,31 @@ fn consent(plan: &Plan, strangers: &[String], yes: bool) -> Result<(), CliError>
 
 /// About how much is sent: `1000 requests/s for up to 10m`.
 fn amount(plan: &Plan) -> String {
-    let connections = plan.variants.iter().map(|variant| variant.load.connections).max().unwrap_or(0);
+    let connections = plan
+        .variants
+        .iter()
+        .map(|variant| variant.load.connections)
+        .max()
+        .unwrap_or(0);
     let connections = many(connections.into(), "connection");
     let full = format!("as many requests as {connections} get responses to");
     if let Some(measure) = &plan.measure {
-        let paced = if measure.rates.is_some() { "requests at the rates that were asked for" } else { &full };
+        let paced = if measure.rates.is_some() {
+            "requests at the rates that were asked for"
+        } else {
+            &full
+        };
         return match measure.until {
-            Until::Requests(requests) => many(requests.saturating_mul(measure.slices() as u64), "request"),
+            Until::Requests(requests) => {
+                many(requests.saturating_mul(measure.slices() as u64), "request")
+            }
             Until::Elapsed(_) => format!("{paced} for {}", duration_text(measure.total())),
         };
     }
-    let own = plan.variants.iter().filter_map(|variant| variant.load.rate_per_s);
+    let own = plan
+        .variants
+        .iter()
+        .filter_map(|variant| variant.load.rate_per_s);
     let per_s = own.reduce(f64::max).or(plan.design.mean_rate_per_s());
     let paced = match per_s.map(rate) {
         None => full,

@@ -32,7 +32,11 @@ pub struct CliError {
 
 impl CliError {
     pub fn new(code: u8, message: impl ToString) -> CliError {
-        CliError { message: message.to_string(), hint: None, code }
+        CliError {
+            message: message.to_string(),
+            hint: None,
+            code,
+        }
     }
 
     pub fn usage(message: impl ToString) -> CliError {
@@ -40,7 +44,10 @@ impl CliError {
     }
 
     pub fn hint(self, hint: impl Into<String>) -> CliError {
-        CliError { hint: Some(hint.into()), ..self }
+        CliError {
+            hint: Some(hint.into()),
+            ..self
+        }
     }
 
     pub fn tell(&self) {
@@ -50,19 +57,29 @@ impl CliError {
 
     /// An error caused by a service or its requirements.
     pub fn service(error: services::Error) -> CliError {
-        CliError { code: SERVICE, ..CliError::from(error) }
+        CliError {
+            code: SERVICE,
+            ..CliError::from(error)
+        }
     }
 
     /// Adds the hint of another crate's error.
     pub fn hinted<H: Into<String>>(self, hint: Option<H>) -> CliError {
-        CliError { hint: hint.map(Into::into), ..self }
+        CliError {
+            hint: hint.map(Into::into),
+            ..self
+        }
     }
 }
 
 /// Blames the request, or Proofload itself.
 impl From<services::Error> for CliError {
     fn from(error: services::Error) -> CliError {
-        let code = if *error.blame() == Blame::Request { USAGE } else { SELF };
+        let code = if *error.blame() == Blame::Request {
+            USAGE
+        } else {
+            SELF
+        };
         CliError::new(code, &error).hinted(error.hint())
     }
 }
@@ -70,7 +87,9 @@ impl From<services::Error> for CliError {
 /// Prints an error on stderr and returns its exit code. An error without a code is an error of Proofload
 /// itself.
 pub fn fail(error: anyhow::Error) -> u8 {
-    let failed = error.downcast().or_else(|error| error.downcast::<services::Error>().map(CliError::from));
+    let failed = error
+        .downcast()
+        .or_else(|error| error.downcast::<services::Error>().map(CliError::from));
     let failed = failed.unwrap_or_else(|error| CliError::new(SELF, format!("{error:#}")));
     failed.tell();
     failed.code
@@ -78,7 +97,10 @@ pub fn fail(error: anyhow::Error) -> u8 {
 
 /// The first of these flags that was given.
 pub fn given<'f>(flags: &[(bool, &'f str)]) -> Option<&'f str> {
-    flags.iter().find(|(is_given, _)| *is_given).map(|(_, flag)| *flag)
+    flags
+        .iter()
+        .find(|(is_given, _)| *is_given)
+        .map(|(_, flag)| *flag)
 }
 
 /// The exit code of a record, the same for all commands.

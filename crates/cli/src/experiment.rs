@@ -54,17 +54,27 @@ impl Experiment {
             ReadError::Problems { text, problems } => shown(&file, &text, &problems),
             ReadError::Io { .. } => CliError::usage(error),
         })?;
-        Ok(Experiment { file, text: ExperimentText::Read(text), saved_as: None })
+        Ok(Experiment {
+            file,
+            text: ExperimentText::Read(text),
+            saved_as: None,
+        })
     }
 
     /// An experiment made from flags, with its future path. Saved in `saved_as` on request.
     pub fn made(file: PathBuf, written: WrittenFile, saved_as: Option<PathBuf>) -> Experiment {
-        Experiment { file, text: ExperimentText::Made(written), saved_as }
+        Experiment {
+            file,
+            text: ExperimentText::Made(written),
+            saved_as,
+        }
     }
 
     /// Saves it if requested. Call it after all checks: an invalid file would block the next attempt.
     pub fn save(&self) -> Result<(), CliError> {
-        let Some(path) = &self.saved_as else { return Ok(()) };
+        let Some(path) = &self.saved_as else {
+            return Ok(());
+        };
         compare::save(path, &self.text())
     }
 
@@ -77,12 +87,15 @@ impl Experiment {
             ExperimentText::Made(written) => return made(written, Path::new("."), against),
             ExperimentText::Read(text) => text,
         };
-        let plan = plan::parse_at(text, records::folder_of(&self.file), against).map_err(|problems| {
-            if let Some(commit) = against.map(Against::baseline) {
-                print::tell!("at {commit} the experiment file has problems that it has not here:");
-            }
-            shown(&self.file, text, &problems)
-        })?;
+        let plan =
+            plan::parse_at(text, records::folder_of(&self.file), against).map_err(|problems| {
+                if let Some(commit) = against.map(Against::baseline) {
+                    print::tell!(
+                        "at {commit} the experiment file has problems that it has not here:"
+                    );
+                }
+                shown(&self.file, text, &problems)
+            })?;
         print::keep_secrets(&plan.secrets);
         Ok(plan)
     }
@@ -122,8 +135,15 @@ pub struct AgainstArgs {
 impl AgainstArgs {
     /// Flags for the same comparison.
     pub fn again(&self) -> Vec<String> {
-        let AgainstArgs { against, build, copy } = self;
-        against.iter().flat_map(|reference| plan::against_flags(reference, build.as_deref(), copy)).collect()
+        let AgainstArgs {
+            against,
+            build,
+            copy,
+        } = self;
+        against
+            .iter()
+            .flat_map(|reference| plan::against_flags(reference, build.as_deref(), copy))
+            .collect()
     }
 }
 
@@ -135,7 +155,9 @@ pub fn plan(
     dry: bool,
 ) -> anyhow::Result<(Plan, Option<Worktree>)> {
     let plan = experiment.plan(None)?;
-    let Some(source) = found(&plan, args)? else { return Ok((plan, None)) };
+    let Some(source) = found(&plan, args)? else {
+        return Ok((plan, None));
+    };
     let name = source.against.baseline();
     let (base, worktree) = if dry {
         (plan.moved(&source.against), None)
@@ -143,25 +165,38 @@ pub fn plan(
         let worktree = checked_out(&source, &name)?;
         (experiment.plan(Some(&source.against))?, Some(worktree))
     };
-    let CommitSource { against, builds, .. } = source;
-    let doubled = plan.against(&base, against, builds).map_err(|error| refused(&name, error))?;
+    let CommitSource {
+        against, builds, ..
+    } = source;
+    let doubled = plan
+        .against(&base, against, builds)
+        .map_err(|error| refused(&name, error))?;
     Ok((doubled, worktree))
 }
 
 fn checked_out(source: &CommitSource, name: &str) -> Result<Worktree, CliError> {
     let mut watch = |doing| match doing {
-        Preparing::Waiting => print::tell!("waiting for another run that uses the worktree of {name}"),
+        Preparing::Waiting => {
+            print::tell!("waiting for another run that uses the worktree of {name}")
+        }
         Preparing::Making(_) => print::tell!("checking out {name}"),
     };
     let worktree = source.check_out(&Cache::of_this_user()?, &mut watch)?;
     print::tell!("against {}", source.against.describe());
-    source.against.notes.iter().for_each(|note| print::tell!("  note: {note}"));
+    source
+        .against
+        .notes
+        .iter()
+        .for_each(|note| print::tell!("  note: {note}"));
     Ok(worktree)
 }
 
 fn found(plan: &Plan, args: &AgainstArgs) -> anyhow::Result<Option<CommitSource>> {
-    let Some(reference) = &args.against else { return Ok(None) };
-    plan.check_here().map_err(|error| refused(reference, error))?;
+    let Some(reference) = &args.against else {
+        return Ok(None);
+    };
+    plan.check_here()
+        .map_err(|error| refused(reference, error))?;
     let mut building = plan.building.clone();
     if let Some(script) = &args.build {
         building.command = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
@@ -193,10 +228,15 @@ pub fn drafted(draft: &ExperimentDraft, folder: &Path) -> Result<(WrittenFile, P
 fn made(written: &WrittenFile, folder: &Path, against: Option<&Against>) -> Result<Plan, CliError> {
     let plan = plan::parse_at(&written.text, folder, against).map_err(|problems| {
         for problem in &problems {
-            let place = written.origin(problem).map(|(from, part)| ("the command line", from, part));
+            let place = written
+                .origin(problem)
+                .map(|(from, part)| ("the command line", from, part));
             print::coloured(&one(place, problem));
         }
-        CliError::usage(format!("{}, nothing was started", many(problems.len() as u64, "problem")))
+        CliError::usage(format!(
+            "{}, nothing was started",
+            many(problems.len() as u64, "problem")
+        ))
     })?;
     print::keep_secrets(&plan.secrets);
     Ok(plan)
@@ -207,7 +247,10 @@ pub fn shown(path: &Path, text: &str, problems: &[Problem]) -> CliError {
     let path = path.display().to_string();
     let one = |problem: &Problem| one(Some((&path, text, problem.span.clone())), problem);
     print::coloured(&problems.iter().map(one).collect::<Vec<_>>().join("\n\n"));
-    CliError::usage(format!("{path}: {}, nothing was started", many(problems.len() as u64, "problem")))
+    CliError::usage(format!(
+        "{path}: {}, nothing was started",
+        many(problems.len() as u64, "problem")
+    ))
 }
 
 /// A problem at its place: the name of a text, the text, and the byte range.
@@ -215,8 +258,14 @@ fn one(place: Option<(&str, &str, Range<usize>)>, problem: &Problem) -> String {
     let title = Level::ERROR.primary_title(problem.message.as_str());
     let mut group = match place {
         Some((path, text, part)) => {
-            let part = AnnotationKind::Primary.span(part).label(problem.label.as_str());
-            title.element(Snippet::source(plan::veiled(text)).path(path).annotation(part))
+            let part = AnnotationKind::Primary
+                .span(part)
+                .label(problem.label.as_str());
+            title.element(
+                Snippet::source(plan::veiled(text))
+                    .path(path)
+                    .annotation(part),
+            )
         }
         None => Group::with_title(title),
     };
@@ -241,14 +290,31 @@ mod tests {
         let experiment = Experiment::file(Some(&file)).unwrap();
         fs::write(&file, text("second")).unwrap();
         let plan = experiment.plan(None).unwrap();
-        assert_eq!((plan.name.as_str(), experiment.text()), ("first", text("first")));
+        assert_eq!(
+            (plan.name.as_str(), experiment.text()),
+            ("first", text("first"))
+        );
     }
 
     #[test]
     fn a_comparison_is_repeated_with_all_flags() {
         let copy = vec![".env".to_owned()];
-        let args = AgainstArgs { against: Some("main".to_owned()), build: Some("make x".to_owned()), copy };
-        assert_eq!(args.again().join(" "), "--against main --build make x --copy .env");
-        assert!(AgainstArgs { against: None, ..args }.again().is_empty());
+        let args = AgainstArgs {
+            against: Some("main".to_owned()),
+            build: Some("make x".to_owned()),
+            copy,
+        };
+        assert_eq!(
+            args.again().join(" "),
+            "--against main --build make x --copy .env"
+        );
+        assert!(
+            AgainstArgs {
+                against: None,
+                ..args
+            }
+            .again()
+            .is_empty()
+        );
     }
 }

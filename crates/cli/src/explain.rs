@@ -37,25 +37,42 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
         && let Some((name, text)) = page(word)
     {
         if ![&report::TEXT, &report::MARKDOWN].contains(&args.form.form()) {
-            return Err(CliError::usage(format!("{name} is a page: there is only its text")).into());
+            return Err(
+                CliError::usage(format!("{name} is a page: there is only its text")).into(),
+            );
         }
         print::data(text)?;
         return Ok(0);
     }
-    let checks = args.checks.iter().map(|word| find(word)).collect::<Result<Vec<_>, _>>()?;
+    let checks = args
+        .checks
+        .iter()
+        .map(|word| find(word))
+        .collect::<Result<Vec<_>, _>>()?;
     print::report(&Explained { checks: &checks }, args.form.form(), None)?;
     Ok(0)
 }
 
 fn find(word: &str) -> Result<Check, CliError> {
     let hint = || {
-        let (folded, names) =
-            (word.to_lowercase().replace('-', "_"), Check::ALL.iter().map(|check| check.name()));
-        let near = records::alike(&folded, names).into_iter().filter_map(Check::find);
-        let near: Vec<String> = near.map(|check| format!("{} {}", check.number(), check.name())).collect();
-        let there = if near.is_empty() { String::new() } else { format!("there is {}; ", near.join(", ")) };
+        let (folded, names) = (
+            word.to_lowercase().replace('-', "_"),
+            Check::ALL.iter().map(|check| check.name()),
+        );
+        let near = records::alike(&folded, names)
+            .into_iter()
+            .filter_map(Check::find);
+        let near: Vec<String> = near
+            .map(|check| format!("{} {}", check.number(), check.name()))
+            .collect();
+        let there = if near.is_empty() {
+            String::new()
+        } else {
+            format!("there is {}; ", near.join(", "))
+        };
         format!("{there}`proofload explain` lists all of them")
     };
-    Check::find(word)
-        .ok_or_else(|| CliError::usage(format!("no check has the number or the name `{word}`")).hint(hint()))
+    Check::find(word).ok_or_else(|| {
+        CliError::usage(format!("no check has the number or the name `{word}`")).hint(hint())
+    })
 }

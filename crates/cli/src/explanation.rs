@@ -30,13 +30,20 @@ pub fn keep(record: &Record) -> Option<Explanation> {
     let conclusion = analysis::conclude(record);
     let measured = |baseline, candidate| {
         let found = conclusion.cpu_difference(baseline, candidate)?;
-        Some(CostInterval { value: found.value, low: found.low, high: found.high })
+        Some(CostInterval {
+            value: found.value,
+            low: found.low,
+            high: found.high,
+        })
     };
     let explanation = explain::explain(record, &measured, &Files::of(&record.directory));
     // Plain values with string keys always convert to JSON.
     let json = serde_json::to_vec(&explanation).unwrap_or_default();
     write(&record.directory.join(EXPLANATION), &json);
-    write(&record.directory.join(FLAME), flames(record, &explanation).as_bytes());
+    write(
+        &record.directory.join(FLAME),
+        flames(record, &explanation).as_bytes(),
+    );
     Some(explanation)
 }
 
@@ -57,7 +64,10 @@ pub fn flames(record: &Record, explanation: &Explanation) -> String {
 pub fn kept(directory: &Path) -> Option<Explanation> {
     let path = directory.join(EXPLANATION);
     let read = record::read_file(&path, EXPLANATION_BYTES_MAX);
-    if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+    if read
+        .as_ref()
+        .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    {
         return None;
     }
     let kept = read.and_then(|text| Ok(serde_json::from_slice(&text)?));
@@ -89,9 +99,15 @@ fn write(path: &Path, text: &[u8]) {
 
 fn profiles_bytes(record: &Record) -> f64 {
     let services = record.captures.iter().flat_map(|capture| &capture.services);
-    let files = services.flat_map(|service| &service.processes).flat_map(|process| {
-        process.agents.iter().filter_map(|agent| agent.profile.as_ref()).chain(&process.native)
-    });
+    let files = services
+        .flat_map(|service| &service.processes)
+        .flat_map(|process| {
+            process
+                .agents
+                .iter()
+                .filter_map(|agent| agent.profile.as_ref())
+                .chain(&process.native)
+        });
     files.map(|file| file.bytes).sum::<u64>() as f64
 }
 
@@ -113,19 +129,26 @@ pub struct Files {
 
 impl Files {
     pub fn of(directory: &Path) -> Files {
-        Files { directory: directory.to_owned() }
+        Files {
+            directory: directory.to_owned(),
+        }
     }
 }
 
 impl CaptureFiles for Files {
     fn file(&self, path: &str) -> Result<Vec<u8>, String> {
         // Records are untrusted: files outside of its folder are not read.
-        let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        let inside = Path::new(path)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
         if !inside || path.is_empty() {
             return Err(format!("{path}: lies outside of the record"));
         }
         let file = self.directory.join(path);
-        let real = |file: &Path| file.canonicalize().map_err(|error| format!("{path}: {error}"));
+        let real = |file: &Path| {
+            file.canonicalize()
+                .map_err(|error| format!("{path}: {error}"))
+        };
         if !real(&file)?.starts_with(real(&self.directory)?) {
             return Err(format!("{path}: a link leads out of the record"));
         }
@@ -133,7 +156,9 @@ impl CaptureFiles for Files {
     }
 
     fn version(&self, folder: &str) -> Option<String> {
-        Some(Path::new(folder)).filter(|folder| folder.is_absolute()).and_then(record::package_version)
+        Some(Path::new(folder))
+            .filter(|folder| folder.is_absolute())
+            .and_then(record::package_version)
     }
 
     fn source_map(&self, script: &str) -> Option<(Vec<u8>, String)> {
@@ -141,11 +166,16 @@ impl CaptureFiles for Files {
         let text = plan::read_file(path, SCRIPT_BYTES_MAX).ok()?;
         let text = String::from_utf8_lossy(&text);
         let (_, named) = text.rsplit_once(MAPPING)?;
-        let named = named.split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '*')).next()?;
+        let named = named
+            .split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '*'))
+            .next()?;
         match named.strip_prefix("data:") {
             Some(data) => {
                 let (form, data) = data.split_once(',')?;
-                let map = STANDARD.decode(data).ok().filter(|_| form.ends_with(";base64"))?;
+                let map = STANDARD
+                    .decode(data)
+                    .ok()
+                    .filter(|_| form.ends_with(";base64"))?;
                 Some((map, script.to_owned()))
             }
             // Nothing is fetched.
@@ -154,7 +184,10 @@ impl CaptureFiles for Files {
                 // It is a URL: it may have a query, and compilers write a space as %20.
                 let file = percent_decoded(named.split(['?', '#']).next()?);
                 let file = path.parent()?.join(String::from_utf8(file).ok()?);
-                Some((plan::read_file(&file, MAP_BYTES_MAX).ok()?, file.to_str()?.to_owned()))
+                Some((
+                    plan::read_file(&file, MAP_BYTES_MAX).ok()?,
+                    file.to_str()?.to_owned(),
+                ))
             }
         }
     }

@@ -49,12 +49,22 @@ pub struct Flags {
 
 impl Flags {
     pub fn of(limits: &[Limit]) -> Flags {
-        Flags { max_regression: None, limits: limits.to_vec(), allow_open: false, no_github: true }
+        Flags {
+            max_regression: None,
+            limits: limits.to_vec(),
+            allow_open: false,
+            no_github: true,
+        }
     }
 
     /// The first of these flags that was given.
     pub fn given(&self) -> Option<&'static str> {
-        let Flags { max_regression, limits, allow_open, no_github } = self;
+        let Flags {
+            max_regression,
+            limits,
+            allow_open,
+            no_github,
+        } = self;
         exit::given(&[
             (max_regression.is_some(), "--max-regression"),
             (!limits.is_empty(), "--limit"),
@@ -65,17 +75,30 @@ impl Flags {
 
     /// These flags, if they request a gate. `--no-github` alone does not.
     pub fn asked(&self) -> Option<&Flags> {
-        let Flags { max_regression, limits, allow_open, no_github: _ } = self;
+        let Flags {
+            max_regression,
+            limits,
+            allow_open,
+            no_github: _,
+        } = self;
         (max_regression.is_some() || !limits.is_empty() || *allow_open).then_some(self)
     }
 
     /// The flags with which `run` applies the saved file's limits in the same way. Empty if none was given.
     pub fn again(&self) -> Vec<String> {
         // Limits are in the file, and the output is not part of the check.
-        let Flags { max_regression, limits: _, allow_open, no_github: _ } = self;
+        let Flags {
+            max_regression,
+            limits: _,
+            allow_open,
+            no_github: _,
+        } = self;
         let mut words = Vec::from_iter(self.asked().map(|_| "--gate".to_owned()));
         if let Some(share) = max_regression {
-            words.extend(["--max-regression".to_owned(), format!("{}%", (share * 1e8).round() / 1e6)]);
+            words.extend([
+                "--max-regression".to_owned(),
+                format!("{}%", (share * 1e8).round() / 1e6),
+            ]);
         }
         words.extend(allow_open.then(|| "--allow-open".to_owned()));
         words
@@ -89,8 +112,14 @@ impl Flags {
             let figure = limit.figure.name();
             let value = toml::Value::String(limit.value());
             let from = format!("--limit '{limit}'");
-            match settings.iter_mut().find(|setting| setting.path[1] == figure) {
-                Some(DraftSetting { value: toml::Value::Array(values), .. }) => values.push(value),
+            match settings
+                .iter_mut()
+                .find(|setting| setting.path[1] == figure)
+            {
+                Some(DraftSetting {
+                    value: toml::Value::Array(values),
+                    ..
+                }) => values.push(value),
                 _ => settings.push(DraftSetting::new(&["gate", figure], vec![value], from)),
             }
         }
@@ -104,7 +133,11 @@ pub fn run(args: &GateArgs) -> anyhow::Result<u8> {
     prepare(&mut record.header.plan, &args.flags)?;
     let conclusion = analysis::conclude(&record);
     let gate = analysis::gated(&record, &conclusion, &record.header.plan.gate);
-    let gated = Gated { record: &record, gate: &gate, allow_open: args.flags.allow_open };
+    let gated = Gated {
+        record: &record,
+        gate: &gate,
+        allow_open: args.flags.allow_open,
+    };
     let form = args.form.form();
     print::report(&gated, form, None)?;
     if !args.flags.no_github {
@@ -117,7 +150,11 @@ pub fn run(args: &GateArgs) -> anyhow::Result<u8> {
 pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow::Result<u8> {
     let conclusion = analysis::conclude(record);
     let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
-    let gated = Gated { record, gate: &gate, allow_open: flags.allow_open };
+    let gated = Gated {
+        record,
+        gate: &gate,
+        allow_open: flags.allow_open,
+    };
     let form = run.form.form();
     let is_text = !run.events && *form == report::TEXT;
     if run.events {
@@ -151,11 +188,21 @@ pub fn tell(gated: &Gated<'_>) {
 /// Adds the limits of the flags to the plan's, and checks that each is measured. Without any limits, the
 /// margin is the limit for a change for the worse.
 pub fn prepare(plan: &mut Plan, flags: &Flags) -> Result<(), CliError> {
-    let regression = flags.max_regression.map(|share| plan::max_regression(&plan.design, share));
-    let limits = flags.limits.iter().map(|limit| GateEntry { limit: *limit, of: None, line: None });
+    let regression = flags
+        .max_regression
+        .map(|share| plan::max_regression(&plan.design, share));
+    let limits = flags.limits.iter().map(|limit| GateEntry {
+        limit: *limit,
+        of: None,
+        line: None,
+    });
     for entry in regression.into_iter().flatten().chain(limits) {
         // A record already contains the limits from its flags.
-        if !plan.gate.iter().any(|known| known.limit == entry.limit && known.of.is_none()) {
+        if !plan
+            .gate
+            .iter()
+            .any(|known| known.limit == entry.limit && known.of.is_none())
+        {
             plan.gate.push(entry);
         }
     }
@@ -172,7 +219,11 @@ pub fn prepare(plan: &mut Plan, flags: &Flags) -> Result<(), CliError> {
 
 fn check(plan: &Plan, entry: &GateEntry) -> Result<(), CliError> {
     let limit = &entry.limit;
-    let of = entry.of.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
+    let of = entry
+        .of
+        .as_ref()
+        .map(|name| format!(" of {name}"))
+        .unwrap_or_default();
     let (what, hint) = if !plan.measures(limit.figure) {
         let (why, hint) = if plan.hides(limit.figure) {
             (
@@ -182,7 +233,13 @@ fn check(plan: &Plan, entry: &GateEntry) -> Result<(), CliError> {
         } else {
             plan.why_never(limit.figure)
         };
-        (format!(": this experiment never measures {}: {why}", limit.figure.name()), hint)
+        (
+            format!(
+                ": this experiment never measures {}: {why}",
+                limit.figure.name()
+            ),
+            hint,
+        )
     } else if !plan.gated(entry, &plan.gate).is_empty() {
         return Ok(());
     } else if plan.comparisons.is_empty() && limit.bound.is_change() {
@@ -217,7 +274,10 @@ fn tell_github(gated: &Gated<'_>, stdout_is_free: bool) -> Result<(), CliError> 
     if let Some(path) = env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty())
         && let Err(error) = append(Path::new(&path), gated)
     {
-        print::tell!("{}: the step's summary was not written: {error}", path.display());
+        print::tell!(
+            "{}: the step's summary was not written: {error}",
+            path.display()
+        );
     }
     if print::is_read_by_runner() {
         let annotations = gated.annotations(file_of(&gated.record.header.experiment).as_deref());
@@ -228,14 +288,20 @@ fn tell_github(gated: &Gated<'_>, stdout_is_free: bool) -> Result<(), CliError> 
 }
 
 fn append(path: &Path, gated: &Gated<'_>) -> io::Result<()> {
-    let report = reports::drawn_from(gated.record, |of| markdown(&reports::measured(of, None).document()));
+    let report = reports::drawn_from(gated.record, |of| {
+        markdown(&reports::measured(of, None).document())
+    });
     let gate = markdown(&gated.document());
     let there = fs::metadata(path).map_or(0, |file| file.len());
     let mut text = format!("{report}\n{gate}\n");
     if there + text.len() as u64 > SUMMARY_BYTES_MAX {
         text = format!("{gate}\n");
     }
-    OpenOptions::new().create(true).append(true).open(path)?.write_all(text.as_bytes())
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)?
+        .write_all(text.as_bytes())
 }
 
 /// The experiment file as a path in the repository. `None` if it is outside, or stands for a command.
@@ -245,7 +311,12 @@ fn file_of(experiment: &str) -> Option<String> {
     if path.is_relative() {
         return path.extension().map(|_| path.display().to_string());
     }
-    Some(path.strip_prefix(env::var_os("GITHUB_WORKSPACE")?).ok()?.display().to_string())
+    Some(
+        path.strip_prefix(env::var_os("GITHUB_WORKSPACE")?)
+            .ok()?
+            .display()
+            .to_string(),
+    )
 }
 
 #[cfg(test)]
@@ -256,7 +327,14 @@ mod tests {
     fn to_tell_nobody_asks_for_no_gate() {
         let flags = Flags::of(&[]);
         assert!(flags.asked().is_none() && flags.again().is_empty());
-        assert!(Flags { max_regression: Some(0.03), ..flags }.asked().is_some());
+        assert!(
+            Flags {
+                max_regression: Some(0.03),
+                ..flags
+            }
+            .asked()
+            .is_some()
+        );
     }
 }
 

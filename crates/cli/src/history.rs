@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use std::{fs, panic, thread};
 
 use analysis::{
-    Conclusion, Dated, ESSENTIALS_VERSION, Essentials, ExperimentTrend, Grade, TrendQuery, machine_mark,
-    machines,
+    Conclusion, Dated, ESSENTIALS_VERSION, Essentials, ExperimentTrend, Grade, TrendQuery,
+    machine_mark, machines,
 };
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -107,7 +107,10 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
     }
     let all = marked(&history);
     let asked = all.iter().rev().filter(|listed| {
-        let of_it = args.experiment.as_deref().is_none_or(|name| is_of(listed, name));
+        let of_it = args
+            .experiment
+            .as_deref()
+            .is_none_or(|name| is_of(listed, name));
         of_it && since.as_deref().is_none_or(|since| listed.created >= since)
     });
     let mut shown: Vec<ListedRecord<'_>> = asked.cloned().collect();
@@ -122,7 +125,14 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
     if is_text && shown.is_empty() {
         return Ok(0);
     }
-    print::report(&RecordList { records: &shown, hidden: found - shown.len() }, form, None)?;
+    print::report(
+        &RecordList {
+            records: &shown,
+            hidden: found - shown.len(),
+        },
+        form,
+        None,
+    )?;
     Ok(0)
 }
 
@@ -168,22 +178,45 @@ fn gathered() -> anyhow::Result<Gathered> {
 /// Records with the letters of their machines, assigned from the oldest record on, so that letters do not
 /// change when records are added.
 fn marked(history: &Gathered) -> Vec<ListedRecord<'_>> {
-    let readable = history.entries.iter().filter_map(|entry| entry.found.as_deref().ok());
+    let readable = history
+        .entries
+        .iter()
+        .filter_map(|entry| entry.found.as_deref().ok());
     let mut numbers = machines(readable.map(|found| &found.environment)).into_iter();
-    let mark =
-        |entry: &HistoryEntry| entry.found.as_ref().ok().and_then(|_| numbers.next()).map(machine_mark);
+    let mark = |entry: &HistoryEntry| {
+        entry
+            .found
+            .as_ref()
+            .ok()
+            .and_then(|_| numbers.next())
+            .map(machine_mark)
+    };
     let marks: Vec<Option<String>> = history.entries.iter().map(mark).collect();
-    history.entries.iter().zip(marks).map(|(entry, mark)| listed_of(entry, mark)).collect()
+    history
+        .entries
+        .iter()
+        .zip(marks)
+        .map(|(entry, mark)| listed_of(entry, mark))
+        .collect()
 }
 
 fn listed_of(entry: &HistoryEntry, machine: Option<String>) -> ListedRecord<'_> {
     let found = entry.found.as_deref().map_err(String::as_str);
-    ListedRecord { name: &entry.name, created: &entry.created, found, running: entry.running, machine }
+    ListedRecord {
+        name: &entry.name,
+        created: &entry.created,
+        found,
+        running: entry.running,
+        machine,
+    }
 }
 
 /// Rejects an experiment without records.
 fn known(history: &Gathered, experiment: &str) -> Result<(), CliError> {
-    let names = history.entries.iter().filter_map(|entry| entry.found.as_deref().ok());
+    let names = history
+        .entries
+        .iter()
+        .filter_map(|entry| entry.found.as_deref().ok());
     let names = distinct(names.map(|found| found.experiment.as_str()));
     let unreadable =
         |entry: &HistoryEntry| entry.found.is_err() && is_of(&listed_of(entry, None), experiment);
@@ -191,7 +224,8 @@ fn known(history: &Gathered, experiment: &str) -> Result<(), CliError> {
         return Ok(());
     }
     let (place, others) = (records::root().display(), many(names.len() as u64, "other"));
-    let message = format!("no record below {place} is of an experiment `{experiment}`, but of {others}");
+    let message =
+        format!("no record below {place} is of an experiment `{experiment}`, but of {others}");
     let hint = match records::alike(experiment, names.iter().copied()).as_slice() {
         [] => "`proofload history` lists all records".to_owned(),
         near => format!("the nearest names are {}", near.join(", ")),
@@ -210,7 +244,10 @@ fn files(directory: &Path) -> Vec<(String, u64)> {
     let one = |entry: fs::DirEntry| {
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let stroke = if is_folder { "/" } else { "" };
-        (entry.file_name().to_string_lossy().into_owned() + stroke, services::bytes_below(&entry.path()))
+        (
+            entry.file_name().to_string_lossy().into_owned() + stroke,
+            services::bytes_below(&entry.path()),
+        )
     };
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     BTreeSet::from_iter(entries.map(one)).into_iter().collect()
@@ -218,21 +255,37 @@ fn files(directory: &Path) -> Vec<(String, u64)> {
 
 /// The time in the format of records, RFC 3339 in UTC, so that texts compare like times.
 fn since(text: &str) -> Result<String, CliError> {
-    at(text, Timestamp::now()).map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()).ok_or_else(|| {
-        CliError::usage(format!("--since: `{text}` is neither a length of time nor a date"))
+    at(text, Timestamp::now())
+        .map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+        .ok_or_else(|| {
+            CliError::usage(format!(
+                "--since: `{text}` is neither a length of time nor a date"
+            ))
             .hint("such as 30d, 2w, 12h, 2026-11-01 or 2026-11-01T12:00:00Z; dates are UTC")
-    })
+        })
 }
 
 fn at(text: &str, now: Timestamp) -> Option<Timestamp> {
-    let ago = |span: Span| now.to_zoned(TimeZone::UTC).checked_sub(span).map(|then| then.timestamp());
+    let ago = |span: Span| {
+        now.to_zoned(TimeZone::UTC)
+            .checked_sub(span)
+            .map(|then| then.timestamp())
+    };
     let length = text.parse::<Span>().ok().filter(|span| !span.is_negative());
     // Earlier than the calendar permits: all records.
     let length = length.map(|span| ago(span).unwrap_or(Timestamp::UNIX_EPOCH));
     // The date parser would accept a time without a zone, and ignore it.
     let is_date = text.chars().all(|c| c.is_ascii_digit() || c == '-');
-    let date =
-        || Some(text.parse::<Date>().ok().filter(|_| is_date)?.to_zoned(TimeZone::UTC).ok()?.timestamp());
+    let date = || {
+        Some(
+            text.parse::<Date>()
+                .ok()
+                .filter(|_| is_date)?
+                .to_zoned(TimeZone::UTC)
+                .ok()?
+                .timestamp(),
+        )
+    };
     length.or_else(|| text.parse().ok()).or_else(date)
 }
 
@@ -253,16 +306,27 @@ pub fn compare(before: &Path, after: &Path, form: &Form) -> anyhow::Result<u8> {
     let (before, after) = (records::opened(before)?, records::opened(after)?);
     if fs::canonicalize(&before.directory).ok() == fs::canonicalize(&after.directory).ok() {
         let problem = format!("{}: both are this record", before.directory.display());
-        return Err(CliError::usage(problem).hint("`latest~1` is the one before the newest").into());
+        return Err(CliError::usage(problem)
+            .hint("`latest~1` is the one before the newest")
+            .into());
     }
     // Without a folder of records, the variation between runs is unknown.
     let history = gathered().ok();
-    let known =
-        history.iter().flat_map(|history| &history.entries).filter_map(|entry| entry.found.as_deref().ok());
+    let known = history
+        .iter()
+        .flat_map(|history| &history.entries)
+        .filter_map(|entry| entry.found.as_deref().ok());
     let across = analysis::across(&before, &after, known);
-    let compared = ComparedRecords { before: &before, after: &after, across: &across };
+    let compared = ComparedRecords {
+        before: &before,
+        after: &after,
+        across: &across,
+    };
     print::report(&compared, form, None)?;
-    let invalid = across.findings.iter().any(|finding| finding.grade == Grade::Invalid);
+    let invalid = across
+        .findings
+        .iter()
+        .any(|finding| finding.grade == Grade::Invalid);
     Ok(if invalid { VOID } else { 0 })
 }
 
@@ -295,37 +359,72 @@ fn trend(args: &TrendArgs) -> anyhow::Result<u8> {
     let history = gathered()?;
     known(&history, &args.experiment)?;
     let all = marked(&history);
-    let readable = all.iter().filter_map(|listed| Some((listed, listed.found.ok()?)));
-    let of_it: Vec<(&ListedRecord<'_>, &Essentials)> =
-        readable.filter(|(_, found)| found.experiment == args.experiment).collect();
+    let readable = all
+        .iter()
+        .filter_map(|listed| Some((listed, listed.found.ok()?)));
+    let of_it: Vec<(&ListedRecord<'_>, &Essentials)> = readable
+        .filter(|(_, found)| found.experiment == args.experiment)
+        .collect();
     let newest = of_it.last().and_then(|(listed, _)| listed.machine.clone());
     let machine = args.machine.clone().or(newest).unwrap_or_default();
     let on = |listed: &ListedRecord<'_>| {
-        listed.machine.as_deref().is_some_and(|mark| mark.eq_ignore_ascii_case(&machine))
+        listed
+            .machine
+            .as_deref()
+            .is_some_and(|mark| mark.eq_ignore_ascii_case(&machine))
     };
     let joined: Vec<_> = of_it.iter().filter(|(listed, _)| on(listed)).collect();
     let Some((last, newest)) = joined.last() else {
-        let marks = of_it.iter().filter_map(|(listed, _)| listed.machine.as_deref());
+        let marks = of_it
+            .iter()
+            .filter_map(|(listed, _)| listed.machine.as_deref());
         return Err(no_machine(&machine, &distinct(marks)).into());
     };
-    let dated = joined.iter().map(|(listed, essentials)| Dated { name: listed.name, essentials });
+    let dated = joined.iter().map(|(listed, essentials)| Dated {
+        name: listed.name,
+        essentials,
+    });
     let dated: Vec<Dated<'_>> = dated.collect();
-    let asked = TrendQuery { metric: args.metric, variant: args.variant.as_deref() };
+    let asked = TrendQuery {
+        metric: args.metric,
+        variant: args.variant.as_deref(),
+    };
     let trend = analysis::trend(&dated, asked);
     missing(&dated, asked, &trend)?;
     let trended = Trended {
         experiment: &args.experiment,
         trend: &trend,
-        machine: (last.machine.as_deref().unwrap_or_default(), &newest.environment),
+        machine: (
+            last.machine.as_deref().unwrap_or_default(),
+            &newest.environment,
+        ),
         elsewhere: of_it.len() - joined.len(),
-        rows: if args.limit == 0 { usize::MAX } else { args.limit },
+        rows: if args.limit == 0 {
+            usize::MAX
+        } else {
+            args.limit
+        },
     };
-    print::report(&trended, if args.csv { &report::CSV } else { args.form.form() }, None)?;
+    print::report(
+        &trended,
+        if args.csv {
+            &report::CSV
+        } else {
+            args.form.form()
+        },
+        None,
+    )?;
     Ok(0)
 }
 
 fn metric(text: &str) -> Result<Metric, String> {
-    let names = || Metric::ALL.iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ");
+    let names = || {
+        Metric::ALL
+            .iter()
+            .map(|metric| metric.name())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     Metric::named(text).ok_or_else(|| format!("the metrics are {}", names()))
 }
 
@@ -334,26 +433,42 @@ fn no_machine(asked: &str, marks: &[&str]) -> CliError {
         let hint = "`proofload history` tells what is wrong with each";
         return CliError::usage("none of its records can be read").hint(hint);
     }
-    CliError::usage(format!("--machine: none of its records was made on `{asked}`"))
-        .hint(format!("they were made on {}; `proofload history` tells what these are", marks.join(", ")))
+    CliError::usage(format!(
+        "--machine: none of its records was made on `{asked}`"
+    ))
+    .hint(format!(
+        "they were made on {}; `proofload history` tells what these are",
+        marks.join(", ")
+    ))
 }
 
 /// Reports an empty trend if no record has the requested metric or variant, with the available ones. Void and
 /// unfinished records are reported in the output.
-fn missing(dated: &[Dated<'_>], asked: TrendQuery<'_>, trend: &ExperimentTrend) -> Result<(), CliError> {
+fn missing(
+    dated: &[Dated<'_>],
+    asked: TrendQuery<'_>,
+    trend: &ExperimentTrend,
+) -> Result<(), CliError> {
     let figures = || dated.iter().flat_map(|dated| &dated.essentials.figures);
     let compared = || dated.iter().flat_map(|dated| &dated.essentials.compared);
     let variants = figures().map(|figure| figure.variant.as_str());
     let variants: Vec<&str> =
         distinct(variants.chain(compared().flat_map(|one| one.of.iter().map(String::as_str))));
     if let Some(variant) = asked.variant.filter(|variant| !variants.contains(variant)) {
-        return Err(CliError::usage(format!("--variant: none of its records has a variant `{variant}`"))
-            .hint(plan::did_you_mean(variant, "variants", variants)));
+        return Err(CliError::usage(format!(
+            "--variant: none of its records has a variant `{variant}`"
+        ))
+        .hint(plan::did_you_mean(variant, "variants", variants)));
     }
-    let (there, metric) = (distinct(figures().map(|figure| figure.metric.name())), trend.metric.name());
+    let (there, metric) = (
+        distinct(figures().map(|figure| figure.metric.name())),
+        trend.metric.name(),
+    );
     if trend.lines.is_empty() && !there.is_empty() && !there.contains(&metric) {
-        return Err(CliError::usage(format!("--metric: none of its records has figures of {metric}"))
-            .hint(format!("there is {}", there.join(", "))));
+        return Err(CliError::usage(format!(
+            "--metric: none of its records has figures of {metric}"
+        ))
+        .hint(format!("there is {}", there.join(", "))));
     }
     Ok(())
 }
@@ -391,7 +506,11 @@ pub struct HistoryEntry {
 impl HistoryEntry {
     /// Its position in time, also if a clock was set back. `latest` uses the same order.
     fn order(&self) -> (String, u32) {
-        let told = self.found.as_ref().ok().and_then(|found| found.order.clone());
+        let told = self
+            .found
+            .as_ref()
+            .ok()
+            .and_then(|found| found.order.clone());
         told.unwrap_or_else(|| (self.created.clone(), 0))
     }
 }
@@ -406,12 +525,16 @@ pub fn gather(root: &Path) -> io::Result<Gathered> {
         (folder, found)
     };
     let summaries = on_all_processors(RecordFolder::all(root)?, &summarised, &mut |_| ());
-    let (known, stale): (Vec<_>, Vec<_>) = summaries.into_iter().partition(|(_, found)| found.is_some());
+    let (known, stale): (Vec<_>, Vec<_>) = summaries
+        .into_iter()
+        .partition(|(_, found)| found.is_some());
     let stale: Vec<RecordFolder> = stale.into_iter().map(|(folder, _)| folder).collect();
     let mut waiting = waiting(stale.len());
     let new = on_all_processors(stale, &read_and_kept, &mut waiting);
     let (read, mut unkept) = (new.len(), None);
-    let known = known.into_iter().filter_map(|(folder, found)| Some(entry(folder, found?)));
+    let known = known
+        .into_iter()
+        .filter_map(|(folder, found)| Some(entry(folder, found?)));
     let mut entries: Vec<HistoryEntry> = known.collect();
     for (folder, found, kept) in new {
         if let Err(error) = kept {
@@ -420,24 +543,35 @@ pub fn gather(root: &Path) -> io::Result<Gathered> {
         entries.push(entry(folder, found));
     }
     entries.sort_by_cached_key(|entry| (entry.order(), entry.name.clone()));
-    Ok(Gathered { entries, read, unkept })
+    Ok(Gathered {
+        entries,
+        read,
+        unkept,
+    })
 }
 
 /// Writes the summary of a run that has ended. Otherwise the first list creates it.
 pub fn keep(record: &Record, conclusion: &Conclusion) {
-    let Some(folder) = RecordFolder::at(record.directory.clone()) else { return };
+    let Some(folder) = RecordFolder::at(record.directory.clone()) else {
+        return;
+    };
     let found: EssentialsResult = Ok(Box::new(Essentials::of(record, conclusion)));
     let _ = folder.keep_summary(&made_by(), &found);
 }
 
 /// Another version of Proofload may conclude differently.
 fn made_by() -> String {
-    format!("{} essentials {ESSENTIALS_VERSION}", env!("CARGO_PKG_VERSION"))
+    format!(
+        "{} essentials {ESSENTIALS_VERSION}",
+        env!("CARGO_PKG_VERSION")
+    )
 }
 
 fn entry(folder: RecordFolder, found: EssentialsResult) -> HistoryEntry {
     let created = found.as_ref().map(|essentials| essentials.created.clone());
-    let unfinished = found.as_ref().is_ok_and(|essentials| essentials.ended.is_none());
+    let unfinished = found
+        .as_ref()
+        .is_ok_and(|essentials| essentials.ended.is_none());
     HistoryEntry {
         running: unfinished && record::is_being_written(&folder.directory),
         created: created.unwrap_or_else(|_| folder.changed_utc()),
@@ -475,7 +609,9 @@ fn on_all_processors<T: Send, R: Send>(
     work: &(impl Fn(T) -> R + Sync),
     seen: &mut (dyn FnMut(usize) + Send),
 ) -> Vec<R> {
-    let workers = thread::available_parallelism().map_or(1, usize::from).min(all.len());
+    let workers = thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(all.len());
     let (queue, done) = (Mutex::new(all.into_iter()), Mutex::new((Vec::new(), seen)));
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work_on = || {

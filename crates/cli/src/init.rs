@@ -74,7 +74,10 @@ pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
     }
     if path.exists() {
         let message = format!("{}: it is there already", path.display());
-        let hint = format!("`{} --dry-run` says what it would do", running(&args.folder));
+        let hint = format!(
+            "`{} --dry-run` says what it would do",
+            running(&args.folder)
+        );
         return Err(CliError::usage(message).hint(hint).into());
     }
     let service = match look(&args.folder) {
@@ -83,26 +86,47 @@ pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
             print::create(&path, TEMPLATE.as_bytes(), PUBLIC)?;
             let (folder, lines) = (args.folder.display(), lines.join("\n  "));
             print::tell!("no service was found in {folder}; looked for:\n  {lines}");
-            print::tell!("written: {}, a template: say in it what is started", path.display());
+            print::tell!(
+                "written: {}, a template: say in it what is started",
+                path.display()
+            );
             return Ok(0);
         }
     };
     print::tell!("found in {}", plan::masked(None, &service.from));
-    let start = (!args.no_start).then(|| started(&args.folder, &service)).transpose()?;
+    let start = (!args.no_start)
+        .then(|| started(&args.folder, &service))
+        .transpose()?;
     let (seen, failure) = match start {
         None => (None, None),
         Some(Ok(seen)) => (Some(seen), None),
         Some(Err(error)) => (None, Some(error)),
     };
-    let (written, _) = experiment::drafted(&draft(&args.folder, &service, seen.as_ref()), &args.folder)?;
+    let (written, _) =
+        experiment::drafted(&draft(&args.folder, &service, seen.as_ref()), &args.folder)?;
     let has_secrets = plan::has_secrets(&written.text);
-    print::create(&path, written.text.as_bytes(), if has_secrets { print::PRIVATE } else { PUBLIC })?;
+    print::create(
+        &path,
+        written.text.as_bytes(),
+        if has_secrets { print::PRIVATE } else { PUBLIC },
+    )?;
     print::tell!("written: {}", path.display());
     print::warn_of_secrets(&path, &written.text);
     if let Some(error) = failure {
-        let last = error.tail().unwrap_or_default().lines().map(|line| format!("\n    {line}"));
-        let message = format!("what was found does not start: {error}{}", last.collect::<String>());
-        let hint = format!("put it right in {}, then `{} --dry-run`", path.display(), running(&args.folder));
+        let last = error
+            .tail()
+            .unwrap_or_default()
+            .lines()
+            .map(|line| format!("\n    {line}"));
+        let message = format!(
+            "what was found does not start: {error}{}",
+            last.collect::<String>()
+        );
+        let hint = format!(
+            "put it right in {}, then `{} --dry-run`",
+            path.display(),
+            running(&args.folder)
+        );
         return Err(CliError::new(exit::SERVICE, message).hint(hint).into());
     }
     tell_next(&running(&args.folder), &service, seen.as_ref());
@@ -119,9 +143,20 @@ fn running(folder: &Path) -> String {
 }
 
 fn tell_next(run: &str, service: &FirstService, seen: Option<&FirstStart>) {
-    if let Some(FirstStart { status, port, found }) = seen {
-        let heeds = if found.is_some() { ", whatever PORT says" } else { ", as PORT said" };
-        let gets = status.map_or("nothing that is HTTP".to_owned(), |status| format!("status {status}"));
+    if let Some(FirstStart {
+        status,
+        port,
+        found,
+    }) = seen
+    {
+        let heeds = if found.is_some() {
+            ", whatever PORT says"
+        } else {
+            ", as PORT said"
+        };
+        let gets = status.map_or("nothing that is HTTP".to_owned(), |status| {
+            format!("status {status}")
+        });
         print::tell!("started once: it listens on {port}{heeds}, and GET / gets {gets}");
         if *status != Some(200) {
             print::talk(
@@ -143,11 +178,18 @@ fn draft(folder: &Path, service: &FirstService, seen: Option<&FirstStart>) -> Ex
         own(&["design", "margin"], "3%"),
         own(&["design", "budget"], "5m"),
     ];
-    if let Some(FirstStart { port, found: Some(found), .. }) = seen {
+    if let Some(FirstStart {
+        port,
+        found: Some(found),
+        ..
+    }) = seen
+    {
         let moved = *port != found.given;
-        let port = moved.then(|| DraftSetting::new(&["services", SERVICE, "port"], i64::from(*port), ""));
-        let address =
-            found.address.map(|address| own(&["services", SERVICE, "address"], &address.to_string()));
+        let port =
+            moved.then(|| DraftSetting::new(&["services", SERVICE, "port"], i64::from(*port), ""));
+        let address = found
+            .address
+            .map(|address| own(&["services", SERVICE, "address"], &address.to_string()));
         settings.extend(port.into_iter().chain(address));
     }
     let variant = |(name, source): &(&str, DraftSource)| DraftVariant {
@@ -167,10 +209,16 @@ fn draft(folder: &Path, service: &FirstService, seen: Option<&FirstStart>) -> Ex
 
 /// Starts the first variant once, sends a request for `/`, and stops it. The inner error is a failed start.
 /// The outer error prevented the attempt.
-fn started(folder: &Path, service: &FirstService) -> anyhow::Result<Result<FirstStart, services::Error>> {
+fn started(
+    folder: &Path,
+    service: &FirstService,
+) -> anyhow::Result<Result<FirstStart, services::Error>> {
     let (_, plan) = experiment::drafted(&draft(folder, service, None), folder)?;
     let app = &plan.variants[0].services[0];
-    let command = app.command().map(|started| started.command.join(" ")).unwrap_or_default();
+    let command = app
+        .command()
+        .map(|started| started.command.join(" "))
+        .unwrap_or_default();
     print::tell!("starting once: {}", plan::masked(None, &command));
     // From here on Ctrl-C would leave the folder with logs.
     let stop = Stop::default();
@@ -186,7 +234,11 @@ fn started(folder: &Path, service: &FirstService) -> anyhow::Result<Result<First
     };
     let seen = start().map(|running: Running| {
         let (address, found) = (running.address, running.found.clone());
-        let seen = FirstStart { status: status(address), port: address.port(), found };
+        let seen = FirstStart {
+            status: status(address),
+            port: address.port(),
+            found,
+        };
         running.stop();
         seen
     });
@@ -200,10 +252,19 @@ fn started(folder: &Path, service: &FirstService) -> anyhow::Result<Result<First
 fn status(address: SocketAddr) -> Option<u16> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
-    write!(stream, "GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").ok()?;
+    write!(
+        stream,
+        "GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+    )
+    .ok()?;
     let mut head = [0; 12];
     stream.read_exact(&mut head).ok()?;
-    std::str::from_utf8(&head).ok()?.rsplit(' ').next()?.parse().ok()
+    std::str::from_utf8(&head)
+        .ok()?
+        .rsplit(' ')
+        .next()?
+        .parse()
+        .ok()
 }
 
 // Finds the service of a folder from the files that describe its start, in order. It reads files and starts
@@ -233,12 +294,18 @@ const FILES: [(&str, Finder); 12] = [
     ("requirements.txt", python),
     ("go.mod", go),
     ("Cargo.toml", cargo),
-    ("server.js", |_, _| node("server.js", &["node", "server.js"], &[])),
-    ("server.mjs", |_, _| node("server.mjs", &["node", "server.mjs"], &[])),
+    ("server.js", |_, _| {
+        node("server.js", &["node", "server.js"], &[])
+    }),
+    ("server.mjs", |_, _| {
+        node("server.mjs", &["node", "server.mjs"], &[])
+    }),
     ("Dockerfile", dockerfile),
     ("compose.yaml", |folder, _| compose(folder, "compose.yaml")),
     ("compose.yml", |folder, _| compose(folder, "compose.yml")),
-    ("docker-compose.yml", |folder, _| compose(folder, "docker-compose.yml")),
+    ("docker-compose.yml", |folder, _| {
+        compose(folder, "docker-compose.yml")
+    }),
 ];
 
 /// Examines a folder. Returns the first service found, or one line for each file with the reason.
@@ -259,11 +326,18 @@ pub fn look(folder: &Path) -> Result<FirstService, Vec<String>> {
 }
 
 fn source(env: Vec<(String, String)>, words: &[impl ToString]) -> DraftSource {
-    DraftSource::Command { env, words: words.iter().map(ToString::to_string).collect() }
+    DraftSource::Command {
+        env,
+        words: words.iter().map(ToString::to_string).collect(),
+    }
 }
 
 /// A Node.js service, with a question about the setting that is forgotten most often.
-fn node(from: &str, words: &[impl ToString], env: &[(String, String)]) -> Result<FirstService, String> {
+fn node(
+    from: &str,
+    words: &[impl ToString],
+    env: &[(String, String)],
+) -> Result<FirstService, String> {
     let others = env.iter().filter(|(name, _)| name != "NODE_ENV").cloned();
     let variant = |mode: &'static str| {
         let env = std::iter::once(("NODE_ENV".to_owned(), mode.to_owned())).chain(others.clone());
@@ -271,24 +345,39 @@ fn node(from: &str, words: &[impl ToString], env: &[(String, String)]) -> Result
     };
     let question = "Does NODE_ENV=production matter?";
     let variants = ["development", "production"].map(variant).to_vec();
-    Ok(FirstService { from: from.to_owned(), question, variants })
+    Ok(FirstService {
+        from: from.to_owned(),
+        question,
+        variants,
+    })
 }
 
 /// A service without a known important setting: the first question is about its code.
 fn alone(from: &str, source: DraftSource) -> FirstService {
-    let question = "What can it do, and does a change make it faster? (proofload run --against REF)";
-    FirstService { from: from.to_owned(), question, variants: vec![("as it is", source)] }
+    let question =
+        "What can it do, and does a change make it faster? (proofload run --against REF)";
+    FirstService {
+        from: from.to_owned(),
+        question,
+        variants: vec![("as it is", source)],
+    }
 }
 
 fn package_json(folder: &Path, text: &str) -> Result<FirstService, String> {
-    let package: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    let package: Value =
+        serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     if let Some(start) = package["scripts"]["start"].as_str() {
         let from = format!("package.json, scripts.start: {start}");
         // Variables set in the script would override the variants' values.
         let setters = ["cross-env ", "env "];
-        let behind = setters.iter().find_map(|setter| start.trim_start().strip_prefix(setter));
-        let plain = behind.filter(|rest| !rest.starts_with('-')).unwrap_or(start);
-        let Ok(DraftSource::Command { env, mut words }) = DraftSource::command(&doubled(plain)) else {
+        let behind = setters
+            .iter()
+            .find_map(|setter| start.trim_start().strip_prefix(setter));
+        let plain = behind
+            .filter(|rest| !rest.starts_with('-'))
+            .unwrap_or(start);
+        let Ok(DraftSource::Command { env, mut words }) = DraftSource::command(&doubled(plain))
+        else {
             return node(&from, &["npm", "start"], &[]);
         };
         // Only a shell can expand these.
@@ -311,7 +400,9 @@ fn package_json(folder: &Path, text: &str) -> Result<FirstService, String> {
 }
 
 fn procfile(_: &Path, text: &str) -> Result<FirstService, String> {
-    let web = text.lines().find_map(|line| line.trim().strip_prefix("web:"));
+    let web = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("web:"));
     let line = web.ok_or("no line `web:`")?.trim();
     let line = with_port(line);
     let source = match DraftSource::command(&line) {
@@ -337,9 +428,16 @@ fn shell_words(line: &str) -> Option<Vec<String>> {
 /// with the service.
 fn in_shell(line: &str) -> DraftSource {
     let is_one = !line.contains(['&', '|', ';', '`', '<', '>']) && !line.contains("$(");
-    let is_set = line.split_whitespace().next().is_some_and(|word| word.contains('='));
+    let is_set = line
+        .split_whitespace()
+        .next()
+        .is_some_and(|word| word.contains('='));
     let has_exec = line.starts_with("exec ");
-    let line = if is_one && !is_set && !has_exec { format!("exec {line}") } else { line.to_owned() };
+    let line = if is_one && !is_set && !has_exec {
+        format!("exec {line}")
+    } else {
+        line.to_owned()
+    };
     source(Vec::new(), &["sh".to_owned(), "-c".to_owned(), line])
 }
 
@@ -362,7 +460,9 @@ fn with_port(command: &str) -> String {
     let first = parts.next().unwrap_or_default().to_owned();
     // `$PORTAL` is another variable.
     let is_longer = |part: &str| part.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    parts.fold(first, |filled, part| filled + if is_longer(part) { "$PORT" } else { "{port}" } + part)
+    parts.fold(first, |filled, part| {
+        filled + if is_longer(part) { "$PORT" } else { "{port}" } + part
+    })
 }
 
 /// Init programs of containers, which are followed by the actual command.
@@ -372,7 +472,10 @@ const INITS: [&str; 3] = ["tini", "dumb-init", "catatonit"];
 fn dockerfile(_: &Path, text: &str) -> Result<FirstService, String> {
     let text = text.replace('\r', "").replace("\\\n", " ");
     let mut stage: BTreeMap<String, &str> = BTreeMap::new();
-    for (word, rest) in text.lines().filter_map(|line| line.trim().split_once(char::is_whitespace)) {
+    for (word, rest) in text
+        .lines()
+        .filter_map(|line| line.trim().split_once(char::is_whitespace))
+    {
         let word = word.to_ascii_uppercase();
         if word == "FROM" {
             stage.clear();
@@ -384,9 +487,18 @@ fn dockerfile(_: &Path, text: &str) -> Result<FirstService, String> {
     let command = of("CMD").filter(|_| entry.is_none_or(|entry| entry.starts_with('[')));
     let (mut env, mut words) = (Vec::new(), Vec::new());
     for part in entry.into_iter().chain(command) {
-        match (serde_json::from_str::<Vec<String>>(part), DraftSource::command(&doubled(part))) {
+        match (
+            serde_json::from_str::<Vec<String>>(part),
+            DraftSource::command(&doubled(part)),
+        ) {
             (Ok(list), _) => words.extend(list.iter().map(|word| doubled(word))),
-            (Err(_), Ok(DraftSource::Command { env: own, words: own_words })) => {
+            (
+                Err(_),
+                Ok(DraftSource::Command {
+                    env: own,
+                    words: own_words,
+                }),
+            ) => {
                 env.extend(own);
                 words.extend(own_words);
             }
@@ -395,13 +507,22 @@ fn dockerfile(_: &Path, text: &str) -> Result<FirstService, String> {
     }
     let first = words.first().and_then(|first| Path::new(first).file_name());
     if first.is_some_and(|first| INITS.iter().any(|init| first == *init)) {
-        words = words.into_iter().skip(1).skip_while(|word| word.starts_with('-')).collect();
+        words = words
+            .into_iter()
+            .skip(1)
+            .skip_while(|word| word.starts_with('-'))
+            .collect();
     }
     if words.is_empty() {
         return Err("neither ENTRYPOINT nor CMD in its last stage".to_owned());
     }
-    let exposed = of("EXPOSE").map(|port| format!(", EXPOSE {port}")).unwrap_or_default();
-    let from = format!("Dockerfile, {}{exposed}", plan::command_line(words.iter().cloned()));
+    let exposed = of("EXPOSE")
+        .map(|port| format!(", EXPOSE {port}"))
+        .unwrap_or_default();
+    let from = format!(
+        "Dockerfile, {}{exposed}",
+        plan::command_line(words.iter().cloned())
+    );
     Ok(alone(&from, source(env, &words)))
 }
 
@@ -409,16 +530,30 @@ fn dockerfile(_: &Path, text: &str) -> Result<FirstService, String> {
 /// and expands variables.
 fn compose(folder: &Path, file: &str) -> Result<FirstService, String> {
     let mut command = machine::command("docker");
-    command.args(["compose", "--file", file, "config", "--format", "json"]).current_dir(folder);
-    let read = machine::answer_of(&mut command, COMPOSE_PATIENCE)
-        .map_err(|why| format!("`docker compose` does not read it (is Compose 2 installed?): {why}"))?;
+    command
+        .args(["compose", "--file", file, "config", "--format", "json"])
+        .current_dir(folder);
+    let read = machine::answer_of(&mut command, COMPOSE_PATIENCE).map_err(|why| {
+        format!("`docker compose` does not read it (is Compose 2 installed?): {why}")
+    })?;
     let project: Value = serde_json::from_str(&read).map_err(|error| error.to_string())?;
     let services = project["services"].as_object().ok_or("no services")?;
-    let of = |key: &str| services.iter().find(|(_, service)| service[key].get(0).is_some());
-    let (name, service) =
-        of("ports").or_else(|| of("expose")).ok_or("no service with `ports` or `expose`")?;
-    let port = service["ports"][0]["target"].as_u64().and_then(|port| u16::try_from(port).ok());
-    let source = DraftSource::Compose { file: file.to_owned(), service: name.clone(), port };
+    let of = |key: &str| {
+        services
+            .iter()
+            .find(|(_, service)| service[key].get(0).is_some())
+    };
+    let (name, service) = of("ports")
+        .or_else(|| of("expose"))
+        .ok_or("no service with `ports` or `expose`")?;
+    let port = service["ports"][0]["target"]
+        .as_u64()
+        .and_then(|port| u16::try_from(port).ok());
+    let source = DraftSource::Compose {
+        file: file.to_owned(),
+        service: name.clone(),
+        port,
+    };
     Ok(alone(&format!("{file}, services.{name}"), source))
 }
 
@@ -426,20 +561,29 @@ fn go(folder: &Path, _: &str) -> Result<FirstService, String> {
     let is_main = |path: &PathBuf| {
         plan::read_text(path, FILE_BYTES_MAX).is_ok_and(|text| text.contains("package main"))
     };
-    let has_main = |folder: &Path| entries(folder).any(|path| has_end(&path, "go") && is_main(&path));
+    let has_main =
+        |folder: &Path| entries(folder).any(|path| has_end(&path, "go") && is_main(&path));
     if has_main(folder) {
         return Ok(alone("go.mod", source(Vec::new(), &["go", "run", "."])));
     }
     let commands = entries(&folder.join("cmd")).filter(|folder| has_main(folder));
-    let first =
-        commands.map(|path| format!("./cmd/{}", path.file_name().unwrap_or_default().display())).min();
+    let first = commands
+        .map(|path| format!("./cmd/{}", path.file_name().unwrap_or_default().display()))
+        .min();
     let first = first.ok_or("no package main here or in cmd/")?;
-    Ok(alone(&format!("go.mod, {first}"), source(Vec::new(), &["go", "run", &first])))
+    Ok(alone(
+        &format!("go.mod, {first}"),
+        source(Vec::new(), &["go", "run", &first]),
+    ))
 }
 
 /// Entries of a folder, in no order.
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+    fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
 }
 
 fn has_end(path: &Path, end: &str) -> bool {
@@ -451,7 +595,10 @@ fn cargo(folder: &Path, text: &str) -> Result<FirstService, String> {
     if !manifest.contains_key("package") || !folder.join("src/main.rs").exists() {
         return Err("no package with a src/main.rs".to_owned());
     }
-    Ok(alone("Cargo.toml", source(Vec::new(), &["cargo", "run", "--release", "--quiet"])))
+    Ok(alone(
+        "Cargo.toml",
+        source(Vec::new(), &["cargo", "run", "--release", "--quiet"]),
+    ))
 }
 
 fn python(folder: &Path, text: &str) -> Result<FirstService, String> {
@@ -465,7 +612,12 @@ fn python(folder: &Path, text: &str) -> Result<FirstService, String> {
     } else {
         return Err("neither uvicorn nor gunicorn is in it".to_owned());
     };
-    let workers = |count| source(Vec::new(), &[&[from, &app], listens, &["--workers", count]].concat());
+    let workers = |count| {
+        source(
+            Vec::new(),
+            &[&[from, &app], listens, &["--workers", count]].concat(),
+        )
+    };
     Ok(FirstService {
         from: format!("its dependencies ({from}) and {app}"),
         question: "Do two workers do more than one?",
@@ -486,11 +638,15 @@ fn application(folder: &Path) -> Option<(String, bool)> {
             // Its type may follow a colon.
             let name = name.split(':').next().unwrap_or(name);
             let is_name = !name.starts_with(char::is_whitespace);
-            let is_made = |makers: &[&str]| makers.iter().any(|maker| made.trim().starts_with(maker));
+            let is_made =
+                |makers: &[&str]| makers.iter().any(|maker| made.trim().starts_with(maker));
             let is_wsgi = is_made(&WSGI);
             (is_name && (is_wsgi || is_made(&ASGI))).then(|| (name.trim().to_owned(), is_wsgi))
         })?;
-        Some((format!("{}:{variable}", path.file_stem()?.to_str()?), is_wsgi))
+        Some((
+            format!("{}:{variable}", path.file_stem()?.to_str()?),
+            is_wsgi,
+        ))
     })
 }
 
@@ -510,7 +666,9 @@ mod tests {
             Ok(FirstService { variants, .. }) => variants
                 .iter()
                 .map(|(name, source)| match source {
-                    DraftSource::Command { env, words } => format!("{name}: {env:?} {}", words.join(" ")),
+                    DraftSource::Command { env, words } => {
+                        format!("{name}: {env:?} {}", words.join(" "))
+                    }
                     other => format!("{other:?}"),
                 })
                 .collect::<Vec<_>>()
@@ -535,21 +693,42 @@ mod tests {
             (&[("package.json", crossed)], node),
             (&[("package.json", main), ("index.js", "")], "node index.js"),
             (&[("package.json", shell)], "npm start"),
-            (&[("Procfile", "web: ./serve -p $PORT\n")], "as it is: [] ./serve -p {port}"),
             (
-                &[("Procfile", "web: gunicorn app:app --workers $WEB_CONCURRENCY -b 0.0.0.0:$PORT\n")],
+                &[("Procfile", "web: ./serve -p $PORT\n")],
+                "as it is: [] ./serve -p {port}",
+            ),
+            (
+                &[(
+                    "Procfile",
+                    "web: gunicorn app:app --workers $WEB_CONCURRENCY -b 0.0.0.0:$PORT\n",
+                )],
                 "as it is: [] sh -c exec gunicorn app:app --workers $WEB_CONCURRENCY -b 0.0.0.0:{port}",
             ),
             (
                 &[("Procfile", "web: ./serve --portal $PORTAL -p $PORT\n")],
                 "as it is: [] sh -c exec ./serve --portal $PORTAL -p {port}",
             ),
-            (&[("Procfile", "web: A=1 ./serve -p $PORT\n")], "as it is: [(\"A\", \"1\")] ./serve -p {port}"),
-            (&[("Procfile", "web: sh -c \"./serve ${PORT:-80} '{}'\"\n")], "sh -c ./serve {port} '{{}'"),
+            (
+                &[("Procfile", "web: A=1 ./serve -p $PORT\n")],
+                "as it is: [(\"A\", \"1\")] ./serve -p {port}",
+            ),
+            (
+                &[("Procfile", "web: sh -c \"./serve ${PORT:-80} '{}'\"\n")],
+                "sh -c ./serve {port} '{{}'",
+            ),
             (&[("package.json", filled)], "npm start"),
-            (&[("Dockerfile", "FROM x\nEXPOSE 80\nCMD [\"./a\", \"-b\"]\n")], "as it is: [] ./a -b"),
-            (&[("Dockerfile", staged)], "as it is: [] node server.js --fast"),
-            (&[("Dockerfile", "CMD -b\nENTRYPOINT A=1 ./a\n")], "as it is: [(\"A\", \"1\")] ./a"),
+            (
+                &[("Dockerfile", "FROM x\nEXPOSE 80\nCMD [\"./a\", \"-b\"]\n")],
+                "as it is: [] ./a -b",
+            ),
+            (
+                &[("Dockerfile", staged)],
+                "as it is: [] node server.js --fast",
+            ),
+            (
+                &[("Dockerfile", "CMD -b\nENTRYPOINT A=1 ./a\n")],
+                "as it is: [(\"A\", \"1\")] ./a",
+            ),
             (
                 &[
                     ("requirements.txt", "fastapi\ngunicorn\nuvicorn\n"),
@@ -557,8 +736,14 @@ mod tests {
                 ],
                 "one worker: [] uvicorn api:app --port {port} --workers 1\n",
             ),
-            (&[("go.mod", "module x"), ("cmd/web/a.go", "package main")], "as it is: [] go run ./cmd/web"),
-            (&[("Cargo.toml", "[workspace]"), ("compose.yaml", "")], "nothing"),
+            (
+                &[("go.mod", "module x"), ("cmd/web/a.go", "package main")],
+                "as it is: [] go run ./cmd/web",
+            ),
+            (
+                &[("Cargo.toml", "[workspace]"), ("compose.yaml", "")],
+                "nothing",
+            ),
         ] {
             assert!(found(files).contains(said), "{said}: {}", found(files));
         }

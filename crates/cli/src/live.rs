@@ -18,8 +18,8 @@ use model::RequestOutcome;
 use model::quantity::many;
 use plan::Plan;
 use record::{
-    CaptureKind, Cause, EndReason, Event, Header, Phase, Prepared, RateChosen, Record, ServiceStarted, Slice,
-    TrialStarted,
+    CaptureKind, Cause, EndReason, Event, Header, Phase, Prepared, RateChosen, Record,
+    ServiceStarted, Slice, TrialStarted,
 };
 use report::{bytes, rate, seconds, share};
 use schemars::JsonSchema;
@@ -58,22 +58,42 @@ impl Live {
         let shared = events.is_some() && io::stdout().is_terminal();
         let renews = !shared && !print::is_quiet() && can_renew();
         let styled = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
-        let view = renews.then(|| screen.view(woken, record.join("logs"), styled)).transpose()?;
+        let view = renews
+            .then(|| screen.view(woken, record.join("logs"), styled))
+            .transpose()?;
         let plain = (!shared && !renews && !print::is_quiet()).then(PlainView::default);
-        Ok(Live { screen, view, plain, events })
+        Ok(Live {
+            screen,
+            view,
+            plain,
+            events,
+        })
     }
 
     pub fn show(&mut self, update: &Update<'_>) {
-        let Live { screen, view, plain, events } = self;
+        let Live {
+            screen,
+            view,
+            plain,
+            events,
+        } = self;
         let (line, lines) = screen.take_in(update, |state| {
             let line = match plain {
                 Some(plain) => plain.line(state, update),
                 None => view.as_ref().and_then(|_| said(state, update.news)),
             };
-            (line, events.as_ref().map(|_| events::of(state, update)).unwrap_or_default())
+            (
+                line,
+                events
+                    .as_ref()
+                    .map(|_| events::of(state, update))
+                    .unwrap_or_default(),
+            )
         });
         line.iter().for_each(|line| screen.say(line));
-        events.iter().for_each(|stream| lines.iter().for_each(|line| stream.send(line)));
+        events
+            .iter()
+            .for_each(|stream| lines.iter().for_each(|line| stream.send(line)));
     }
 
     /// Prints messages above the view, from any thread.
@@ -95,9 +115,14 @@ impl Live {
     /// # Errors
     /// If stdout could not be written, except for a closed pipe.
     pub fn finish(mut self, record: &Record, report: impl FnOnce() -> Value) -> io::Result<()> {
-        let Some(stream) = self.events.take() else { return Ok(()) };
+        let Some(stream) = self.events.take() else {
+            return Ok(());
+        };
         stream.send(&events::ended(record));
-        stream.send(&events::afterwards(record, EventKind::Report { report: report() }));
+        stream.send(&events::afterwards(
+            record,
+            EventKind::Report { report: report() },
+        ));
         stream.finish()
     }
 }
@@ -111,8 +136,8 @@ impl Drop for Live {
 /// The last event of a run with a gate, as a line.
 pub fn gate_event(record: &Record, gate: Value) -> String {
     // As with every event, plain structs always convert to JSON.
-    let line =
-        serde_json::to_string(&events::afterwards(record, EventKind::Gate { gate })).unwrap_or_default();
+    let line = serde_json::to_string(&events::afterwards(record, EventKind::Gate { gate }))
+        .unwrap_or_default();
     model::text::inert(line) + "\n"
 }
 
@@ -170,7 +195,10 @@ impl LiveState {
     /// The initial state of a run.
     pub fn of(header: Header) -> LiveState {
         let variants = header.plan.variants.iter();
-        let trace = |of: &plan::Variant| Trace { name: of.name.clone(), slices: VecDeque::new() };
+        let trace = |of: &plan::Variant| Trace {
+            name: of.name.clone(),
+            slices: VecDeque::new(),
+        };
         let variants: Vec<Trace> = variants.map(trace).collect();
         let left_s = header.plan.design.budget.as_secs_f64();
         let record = Record::new(PathBuf::new(), header);
@@ -206,7 +234,11 @@ impl LiveState {
 
     /// The variants of the current block, in starting order.
     fn order(&self) -> &[usize] {
-        self.record.blocks.last().map(|block| block.order.as_slice()).unwrap_or_default()
+        self.record
+            .blocks
+            .last()
+            .map(|block| block.order.as_slice())
+            .unwrap_or_default()
     }
 
     /// Seconds since the start of the run, and maximum remaining seconds, `since_s` after the last update.
@@ -215,7 +247,10 @@ impl LiveState {
     }
 
     pub fn name(&self, variant: usize) -> &str {
-        self.variants.get(variant).map(|trace| trace.name.as_str()).unwrap_or_default()
+        self.variants
+            .get(variant)
+            .map(|trace| trace.name.as_str())
+            .unwrap_or_default()
     }
 
     /// Each comparison with its name, once for each metric that gets a verdict.
@@ -241,7 +276,9 @@ impl LiveState {
                 }
                 self.record.apply(event.clone());
             }
-            UpdateNews::Progress(Progress::Concluded(conclusion)) => self.conclusion = conclusion.clone(),
+            UpdateNews::Progress(Progress::Concluded(conclusion)) => {
+                self.conclusion = conclusion.clone()
+            }
             UpdateNews::Progress(_) => {}
         }
         if let Some(doing) = doing(self, update.news) {
@@ -256,7 +293,9 @@ impl LiveState {
             return;
         }
         self.count_failures(slice);
-        let Some(trace) = self.variants.get_mut(slice.variant) else { return };
+        let Some(trace) = self.variants.get_mut(slice.variant) else {
+            return;
+        };
         self.latest.retain(|variant| *variant != slice.variant);
         self.latest.insert(0, slice.variant);
         trace.slices.push_back(LiveFigures::of(slice));
@@ -274,12 +313,18 @@ impl LiveState {
         let unsent = counts.open.as_ref().map_or(0, |open| open.unsent);
         let late = counts.timed_out + counts.unfinished + unsent;
         let of_contract = counts.contract_failures.iter();
-        let of_contract = of_contract.map(|one| (format!("{} {}", one.kind, one.example), one.count));
+        let of_contract =
+            of_contract.map(|one| (format!("{} {}", one.kind, one.example), one.count));
         // A request that was given up is counted above.
         let is_new = |cause, phase| cause != Cause::Timeout || phase == Phase::Connect;
-        let errors = counts.errors.iter().filter(|error| is_new(error.cause, error.phase));
+        let errors = counts
+            .errors
+            .iter()
+            .filter(|error| is_new(error.cause, error.phase));
         let errors = errors.map(|error| (format!("{} {}", error.phase, error.cause), error.count));
-        let ways = std::iter::once(("no response in time".to_owned(), late)).chain(of_contract).chain(errors);
+        let ways = std::iter::once(("no response in time".to_owned(), late))
+            .chain(of_contract)
+            .chain(errors);
         for (way, count) in ways.filter(|(_, count)| *count > 0) {
             *self.ways.entry(way).or_default() += count;
         }
@@ -313,12 +358,22 @@ pub struct LiveFigures {
 
 impl LiveFigures {
     pub fn of(slice: &Slice) -> LiveFigures {
-        let latencies = slice.counts.open.as_ref().map_or(&slice.counts.latency, |open| &open.response);
-        let resolved = PERCENT.into_iter().filter(|percent| latencies.resolves(percent / 100.0));
+        let latencies = slice
+            .counts
+            .open
+            .as_ref()
+            .map_or(&slice.counts.latency, |open| &open.response);
+        let resolved = PERCENT
+            .into_iter()
+            .filter(|percent| latencies.resolves(percent / 100.0));
         let timed = |percent| {
             let quantile = latencies.quantile(percent / 100.0)?;
             let at_least = matches!(quantile, Quantile::AtLeast(_));
-            Some(SliceQuantile { percent, us: quantile.ns() as f64 / 1e3, at_least })
+            Some(SliceQuantile {
+                percent,
+                us: quantile.ns() as f64 / 1e3,
+                at_least,
+            })
         };
         LiveFigures {
             rate_per_s: slice.per_s().unwrap_or(0.0),
@@ -329,7 +384,10 @@ impl LiveFigures {
 
     /// The time at this quantile in microseconds. `None` if the slice has too few requests for it.
     pub fn us(&self, percent: f64) -> Option<f64> {
-        self.times.iter().find(|timed| timed.percent == percent).map(|timed| timed.us)
+        self.times
+            .iter()
+            .find(|timed| timed.percent == percent)
+            .map(|timed| timed.us)
     }
 }
 
@@ -355,19 +413,37 @@ pub fn doing(state: &LiveState, news: UpdateNews<'_>) -> Option<String> {
         },
         UpdateNews::Progress(progress) => match progress {
             Progress::Connecting(Connecting { waiting, for_now }) => {
-                format!("connecting {}{}", listed(waiting.iter().map(String::as_str)), so_long(for_now))
+                format!(
+                    "connecting {}{}",
+                    listed(waiting.iter().map(String::as_str)),
+                    so_long(for_now)
+                )
             }
-            Progress::Preparing { name, doing: Preparing::Waiting } => {
+            Progress::Preparing {
+                name,
+                doing: Preparing::Waiting,
+            } => {
                 format!("waiting for another run that builds {name}")
             }
-            Progress::Preparing { name, doing: Preparing::Making(for_now) } => {
+            Progress::Preparing {
+                name,
+                doing: Preparing::Making(for_now),
+            } => {
                 format!("building {name}{}", so_long(for_now))
             }
             Progress::Trial { doing, variant } => trial(state, doing, variant),
             Progress::Concluded(_) => "block done".to_owned(),
             Progress::Explaining { .. } => "profiling".to_owned(),
-            Progress::Capturing { round, kind, variant } => {
-                format!("round {round}: capturing {} of {}", captured(kind), state.name(variant))
+            Progress::Capturing {
+                round,
+                kind,
+                variant,
+            } => {
+                format!(
+                    "round {round}: capturing {} of {}",
+                    captured(kind),
+                    state.name(variant)
+                )
             }
             Progress::NotExplained(_) => "ending".to_owned(),
         },
@@ -411,27 +487,50 @@ pub fn said(state: &LiveState, news: UpdateNews<'_>) -> Option<String> {
         UpdateNews::Event(Event::TrialStarted(started)) => return found(state, started),
         UpdateNews::Event(Event::GeneratorsConnected(generators)) => {
             let names = listed(generators.iter().map(|generator| generator.name.as_str()));
-            format!("{} ready: {names}", many(generators.len() as u64, "generator"))
+            format!(
+                "{} ready: {names}",
+                many(generators.len() as u64, "generator")
+            )
         }
         UpdateNews::Event(Event::GeneratorLost(lost)) => format!("lost: {}", lost.why),
         UpdateNews::Event(Event::Prepared(Prepared {
-            name, made: true, bytes: size, seconds: took, ..
+            name,
+            made: true,
+            bytes: size,
+            seconds: took,
+            ..
         })) => {
-            format!("built {name}: {} in {}, kept for the next run", bytes(*size as f64), seconds(*took))
+            format!(
+                "built {name}: {} in {}, kept for the next run",
+                bytes(*size as f64),
+                seconds(*took)
+            )
         }
         UpdateNews::Event(Event::RateChosen(_))
-            if state.plan().variants.iter().any(|variant| variant.load.rate_per_s.is_some()) =>
+            if state
+                .plan()
+                .variants
+                .iter()
+                .any(|variant| variant.load.rate_per_s.is_some()) =>
         {
             "open loop at each variant's own rate".to_owned()
         }
         UpdateNews::Event(Event::RateChosen(chosen)) => rate_line(chosen),
         UpdateNews::Event(Event::ConnectionsChosen(chosen)) => {
-            let bound = chosen.bound.as_ref().map(|why| format!(", and no more: {why}")).unwrap_or_default();
+            let bound = chosen
+                .bound
+                .as_ref()
+                .map(|why| format!(", and no more: {why}"))
+                .unwrap_or_default();
             format!("{}{bound}", many(chosen.connections.into(), "connection"))
         }
-        UpdateNews::Event(Event::BlockDropped { block, why }) => format!("block {block} dropped: {why}"),
+        UpdateNews::Event(Event::BlockDropped { block, why }) => {
+            format!("block {block} dropped: {why}")
+        }
         UpdateNews::Event(Event::Ended(ended)) => match &ended.reason {
-            EndReason::Void(why) => format!("stopped early, as no further block could give an answer: {why}"),
+            EndReason::Void(why) => {
+                format!("stopped early, as no further block could give an answer: {why}")
+            }
             // The report that follows begins with it.
             EndReason::Decided
             | EndReason::LastLook
@@ -444,9 +543,19 @@ pub fn said(state: &LiveState, news: UpdateNews<'_>) -> Option<String> {
             | EndReason::ServiceFailed(_)
             | EndReason::PreparationFailed(_) => return None,
         },
-        UpdateNews::Progress(Progress::Explaining { variants, rounds, seconds: took }) => {
-            let (variants, rounds) = (many(variants as u64, "variant"), many(rounds.into(), "round"));
-            format!("capturing profiles of {variants} in {rounds}, which takes about {}", seconds(took))
+        UpdateNews::Progress(Progress::Explaining {
+            variants,
+            rounds,
+            seconds: took,
+        }) => {
+            let (variants, rounds) = (
+                many(variants as u64, "variant"),
+                many(rounds.into(), "round"),
+            );
+            format!(
+                "capturing profiles of {variants} in {rounds}, which takes about {}",
+                seconds(took)
+            )
         }
         UpdateNews::Progress(Progress::NotExplained(why)) => format!("not explained: {why}"),
         _ => return None,
@@ -459,11 +568,17 @@ pub fn found(state: &LiveState, started: &TrialStarted) -> Option<String> {
     let line = |service: &ServiceStarted| {
         let found = service.found.as_ref()?;
         let (name, port, given) = (&service.service, service.port, found.given);
-        let address = found.address.map(|address| format!(" of {address}")).unwrap_or_default();
+        let address = found
+            .address
+            .map(|address| format!(" of {address}"))
+            .unwrap_or_default();
         let others: Vec<String> = service.other_ports.iter().map(u16::to_string).collect();
         let others = match others.as_slice() {
             [] => String::new(),
-            others => format!(", and on {}, where nothing responds to the request", others.join(", ")),
+            others => format!(
+                ", and on {}, where nothing responds to the request",
+                others.join(", ")
+            ),
         };
         Some(format!(
             "{variant}: {name} listens on port {port}{address}, not on the PORT {given} that it was given{others}"
@@ -471,13 +586,21 @@ pub fn found(state: &LiveState, started: &TrialStarted) -> Option<String> {
     };
     let mut lines: Vec<String> = started.services.iter().filter_map(line).collect();
     // Block 0 searches for ports.
-    let is_search =
-        started.block == 0 && started.services.iter().any(|service| !service.other_ports.is_empty());
+    let is_search = started.block == 0
+        && started
+            .services
+            .iter()
+            .any(|service| !service.other_ports.is_empty());
     let shared = lab::shared_port(state.plan()).filter(|_| is_search || !lines.is_empty());
     lines.extend(shared.map(|port| {
-        format!("several variants need port {port}, so they run one after the other and not in turns")
+        format!(
+            "several variants need port {port}, so they run one after the other and not in turns"
+        )
     }));
-    let coding = started.witnesses.iter().find_map(|seen| seen.coding_on_request.as_deref());
+    let coding = started
+        .witnesses
+        .iter()
+        .find_map(|seen| seen.coding_on_request.as_deref());
     lines.extend(coding.map(|coding| {
         format!(
             "{variant}: responses are compressed only for clients that accept it, and these requests do not say so: \
@@ -489,7 +612,11 @@ pub fn found(state: &LiveState, started: &TrialStarted) -> Option<String> {
 
 /// The duration of an activity so far. Empty when it begins.
 fn so_long(for_now: Duration) -> String {
-    if for_now.is_zero() { String::new() } else { format!(", {}", seconds(for_now.as_secs_f64())) }
+    if for_now.is_zero() {
+        String::new()
+    } else {
+        format!(", {}", seconds(for_now.as_secs_f64()))
+    }
 }
 
 /// The first few names.
@@ -497,7 +624,11 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     const NAMED_MAX: usize = 4;
     let rest = names.len().saturating_sub(NAMED_MAX);
     let named = names.take(NAMED_MAX).collect::<Vec<_>>().join(", ");
-    if rest > 0 { format!("{named} and {rest} more") } else { named }
+    if rest > 0 {
+        format!("{named} and {rest} more")
+    } else {
+        named
+    }
 }
 
 /// Position of the run `since_s` after its last update, in a line: block, time passed, time left.
@@ -505,9 +636,20 @@ pub fn position(state: &LiveState, since_s: f64) -> String {
     let (elapsed_s, left_s) = state.times(since_s);
     let dropped = state.record.blocks_dropped();
     // Dropped blocks are replaced, so the total grows.
-    let of = state.record.blocks_planned.map(|blocks| format!(" of about {}", blocks + dropped));
-    let dropped = if dropped > 0 { format!(", {dropped} dropped") } else { String::new() };
-    let left = if left_s > 0.0 { format!(", at most {} left", seconds(left_s)) } else { String::new() };
+    let of = state
+        .record
+        .blocks_planned
+        .map(|blocks| format!(" of about {}", blocks + dropped));
+    let dropped = if dropped > 0 {
+        format!(", {dropped} dropped")
+    } else {
+        String::new()
+    };
+    let left = if left_s > 0.0 {
+        format!(", at most {} left", seconds(left_s))
+    } else {
+        String::new()
+    };
     let block = match state.block() {
         0 => "before block 1".to_owned(),
         block => format!("block {block}{}{dropped}", of.unwrap_or_default()),
@@ -516,11 +658,23 @@ pub fn position(state: &LiveState, since_s: f64) -> String {
 }
 
 fn rate_line(chosen: &RateChosen) -> String {
-    let of =
-        chosen.share.map(|part| format!(", {} of the slowest variant's saturation throughput", share(part)));
+    let of = chosen.share.map(|part| {
+        format!(
+            ", {} of the slowest variant's saturation throughput",
+            share(part)
+        )
+    });
     match chosen.ramp_per_s {
-        None => format!("open loop at {}{}", rate(chosen.per_s), of.unwrap_or_default()),
-        Some((from, to)) => format!("open loop from {} to {} over each slice", rate(from), rate(to)),
+        None => format!(
+            "open loop at {}{}",
+            rate(chosen.per_s),
+            of.unwrap_or_default()
+        ),
+        Some((from, to)) => format!(
+            "open loop from {} to {} over each slice",
+            rate(from),
+            rate(to)
+        ),
     }
 }
 
@@ -538,14 +692,19 @@ impl PlainView {
     pub fn line(&mut self, state: &LiveState, update: &Update<'_>) -> Option<String> {
         match update.news {
             // Only their start. Their duration is reported at the end.
-            UpdateNews::Progress(Progress::Preparing { doing: Preparing::Making(for_now), .. })
+            UpdateNews::Progress(Progress::Preparing {
+                doing: Preparing::Making(for_now),
+                ..
+            })
             | UpdateNews::Progress(Progress::Connecting(Connecting { for_now, .. })) => {
                 return for_now.is_zero().then(|| state.doing.clone());
             }
             UpdateNews::Progress(Progress::Preparing { .. }) => return Some(state.doing.clone()),
             UpdateNews::Progress(Progress::Concluded(conclusion)) => {
                 (self.told_s, self.news) = (state.elapsed_s, false);
-                let estimates = report::so_far(conclusion).into_iter().map(|line| format!("; {line}"));
+                let estimates = report::so_far(conclusion)
+                    .into_iter()
+                    .map(|line| format!("; {line}"));
                 return Some(position(state, 0.0) + &estimates.collect::<String>());
             }
             UpdateNews::Event(Event::Slice(_)) => self.news = true,
@@ -565,13 +724,26 @@ impl PlainView {
 fn going_on(state: &LiveState) -> String {
     let last = |variant: &usize| {
         let trace = &state.variants[*variant];
-        Some(format!("{} {}", trace.name, rate(trace.slices.back()?.rate_per_s)))
+        Some(format!(
+            "{} {}",
+            trace.name,
+            rate(trace.slices.back()?.rate_per_s)
+        ))
     };
-    let mut rates: Vec<String> = state.latest.iter().filter_map(last).take(VARIANTS_MAX).collect();
+    let mut rates: Vec<String> = state
+        .latest
+        .iter()
+        .filter_map(last)
+        .take(VARIANTS_MAX)
+        .collect();
     rates.sort();
     // The variants' rates show which one leads.
     let hidden = state.is_withheld() || rates.is_empty();
-    let rates = if hidden { String::new() } else { format!(" · {}", rates.join(", ")) };
+    let rates = if hidden {
+        String::new()
+    } else {
+        format!(" · {}", rates.join(", "))
+    };
     let failed = match state.failed {
         0 => String::new(),
         failed => format!(" · {} failed so far", many(failed, "request")),

@@ -18,7 +18,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Doing, LabError, Progress, Stop, Update, UpdateNews};
 use model::quantity::many;
 use model::{Counts, Event, Slice, SliceKind, Until};
-use plan::{DraftSource, DraftVariant, ExperimentDraft, Load, Measure, Plan, Ready, Secrets, Url, Variant};
+use plan::{
+    DraftSource, DraftVariant, ExperimentDraft, Load, Measure, Plan, Ready, Secrets, Url, Variant,
+};
 use record::{EndReason, MadeBy, Record};
 use report::{Form, Gated, MeasuredRecord, Report, rate, seconds};
 
@@ -35,7 +37,9 @@ const STOPPING: &str = "stopping; once more to leave at once";
 /// Names of tools whose command lines are supported.
 fn compatible() -> impl TypedValueParser<Value = Tool> {
     PossibleValuesParser::new(Tool::compatible().map(Tool::name)).try_map(|name| {
-        Tool::compatible().find(|tool| tool.name() == name).ok_or("not a tool whose command lines are known")
+        Tool::compatible()
+            .find(|tool| tool.name() == name)
+            .ok_or("not a tool whose command lines are known")
     })
 }
 
@@ -82,15 +86,27 @@ impl LoadArgs {
 
 pub fn run(args: &LoadArgs) -> anyhow::Result<u8> {
     args.output.amount.settle();
-    let Some(tool) = args.tool else { return carry_out(args, &[]) };
+    let Some(tool) = args.tool else {
+        return carry_out(args, &[]);
+    };
     let (args, differences) = retype(args, tool)?;
     carry_out(&args, &differences)
 }
 
 fn carry_out(args: &LoadArgs, differences: &[ToolDifference]) -> anyhow::Result<u8> {
     let (form, limits) = (args.output.form.form(), &args.output.limits);
-    print::fits(form, if limits.is_empty() { &print::UNLIMITED } else { &[] })?;
-    args.output.out.as_deref().map_or(Ok(()), preflight::record)?;
+    print::fits(
+        form,
+        if limits.is_empty() {
+            &print::UNLIMITED
+        } else {
+            &[]
+        },
+    )?;
+    args.output
+        .out
+        .as_deref()
+        .map_or(Ok(()), preflight::record)?;
     let prometheus = args.output.prometheus.map(prometheus::listen).transpose()?;
     let mut plan = plan(args)?;
     if !limits.is_empty() {
@@ -117,16 +133,24 @@ fn measured(
     let stop = Stop::default();
     let folder = args.output.out.as_deref();
     let course = Course::new("proofload load", text, plan, folder)?;
-    let course = Course { made_by: MadeBy::Load, agreed: Some(agreed), ..course };
+    let course = Course {
+        made_by: MadeBy::Load,
+        agreed: Some(agreed),
+        ..course
+    };
     let (writer, mut environment) = run::ready(course, stop.clone())?;
     environment.driver = args.pace.driver;
     signals::stop_on_first(stop.clone(), STOPPING)?;
     let plan = writer.record().header.plan.clone();
-    let exporter = prometheus.map(|at| Exporter::begin(at, &plan, stop.clone())).transpose()?;
+    let exporter = prometheus
+        .map(|at| Exporter::begin(at, &plan, stop.clone()))
+        .transpose()?;
     let mut watch = LoadView::begin(plan, stop);
     let (record, result) = lab::run(writer, &mut environment, &mut |update| {
         watch.show(update);
-        exporter.iter().for_each(|exporter| exporter.take_in(update));
+        exporter
+            .iter()
+            .for_each(|exporter| exporter.take_in(update));
     });
     watch.end();
     if folder.is_some() {
@@ -144,7 +168,9 @@ fn shown(
     differences: &[ToolDifference],
 ) -> anyhow::Result<u8> {
     let conclusion = analysis::conclude(record);
-    let windows = analysis::measurement(record).map(|measured| measured.windows).unwrap_or_default();
+    let windows = analysis::measurement(record)
+        .map(|measured| measured.windows)
+        .unwrap_or_default();
     let differences = mattering(differences, &windows);
     let loaded = MeasuredRecord {
         distribution: args.output.latency,
@@ -156,7 +182,11 @@ fn shown(
         return Ok(exit::of_record(record, &conclusion));
     }
     let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
-    let gated = Gated { record, gate: &gate, allow_open: false };
+    let gated = Gated {
+        record,
+        gate: &gate,
+        allow_open: false,
+    };
     if *form == report::JSON {
         let mut document = loaded.data();
         document["gate"] = gated.data();
@@ -191,7 +221,8 @@ fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
         let load = &mut variant.load;
         load.requests.clone_from(&asked.requests);
         (load.cookies, load.think) = (asked.cookies, asked.think);
-        (load.protocol, load.keep_alive) = (args.connection.protocol(), !args.connection.no_keep_alive);
+        (load.protocol, load.keep_alive) =
+            (args.connection.protocol(), !args.connection.no_keep_alive);
         (load.tls, load.sources) = (tls.clone(), sources.clone());
         variant.expect = expect.clone();
         for service in &mut variant.services {
@@ -200,8 +231,8 @@ fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
         }
         check_users(load, args)?;
     }
-    plan.secrets =
-        Secrets::of(&plan, Path::new(".")).map_err(|problems| CliError::usage(problems.join("; ")))?;
+    plan.secrets = Secrets::of(&plan, Path::new("."))
+        .map_err(|problems| CliError::usage(problems.join("; ")))?;
     print::keep_secrets(&plan.secrets);
     Ok(plan)
 }
@@ -229,12 +260,26 @@ fn check_users(load: &Load, args: &LoadArgs) -> Result<(), CliError> {
 /// The plan of a file with target and duration, and defaults for everything else.
 fn draft(args: &LoadArgs, url: &Url) -> Result<Plan, CliError> {
     let place = args.connection.place(url);
-    let origin = Url { place, path: "/".to_owned(), secure: url.secure }.origin();
+    let origin = Url {
+        place,
+        path: "/".to_owned(),
+        secure: url.secure,
+    }
+    .origin();
     let source = DraftSource::Url(origin.clone());
-    let variants = vec![DraftVariant { name: None, source, from: origin }];
+    let variants = vec![DraftVariant {
+        name: None,
+        source,
+        from: origin,
+    }];
     let mut settings = args.pace.settings();
     settings.push(args.expect.setting());
-    let draft = ExperimentDraft { name: "load".to_owned(), variants, settings, ..ExperimentDraft::default() };
+    let draft = ExperimentDraft {
+        name: "load".to_owned(),
+        variants,
+        settings,
+        ..ExperimentDraft::default()
+    };
     Ok(experiment::drafted(&draft, Path::new("."))?.1)
 }
 
@@ -246,8 +291,12 @@ fn draft(args: &LoadArgs, url: &Url) -> Result<Plan, CliError> {
 fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<ToolDifference>)> {
     if args.theirs.is_empty() || args.url.is_some() {
         let name = tool.name();
-        let problem = format!("--as {name}: all of {name}'s command line goes after --, the URL too");
-        let hint = format!("proofload load --as {name} -- {}", tool.example().unwrap_or_default());
+        let problem =
+            format!("--as {name}: all of {name}'s command line goes after --, the URL too");
+        let hint = format!(
+            "proofload load --as {name} -- {}",
+            tool.example().unwrap_or_default()
+        );
         return Err(CliError::usage(problem).hint(hint).into());
     }
     let refused_by = |refusal: foreign::ToolRefusal| {
@@ -260,7 +309,10 @@ fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<ToolDiff
     let mut arguments = translation.arguments;
     arguments.extend(given_before(typed));
     arguments.extend(url);
-    print::tell!("proofload load {}", plan::command_line(plan::masked_words(&arguments)));
+    print::tell!(
+        "proofload load {}",
+        plan::command_line(plan::masked_words(&arguments))
+    );
     let matches = parser().try_get_matches_from(arguments);
     let args = matches.and_then(|matches| LoadArgs::from_arg_matches(&matches));
     let args = args.map_err(|error| refused(&surface::without_secrets(error), tool))?;
@@ -269,7 +321,9 @@ fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<ToolDiff
 
 /// The command `load` alone. If a flag occurs twice, the last one counts, so that flags before `--` win.
 fn parser() -> Command {
-    let command = Command::new("proofload load").no_binary_name(true).args_override_self(true);
+    let command = Command::new("proofload load")
+        .no_binary_name(true)
+        .args_override_self(true);
     LoadArgs::augment_args(command)
         .mut_arg("duration", |duration| duration.overrides_with("requests"))
         .mut_arg("requests", |requests| requests.overrides_with("duration"))
@@ -277,7 +331,12 @@ fn parser() -> Command {
 
 /// The differences that mattered in this run.
 fn mattering(differences: &[ToolDifference], windows: &[MeasuredWindow<'_>]) -> Vec<String> {
-    let sum = |of: fn(&Counts) -> u64| windows.iter().map(|window| of(&window.slice.counts)).sum::<u64>();
+    let sum = |of: fn(&Counts) -> u64| {
+        windows
+            .iter()
+            .map(|window| of(&window.slice.counts))
+            .sum::<u64>()
+    };
     let came = Came {
         timed_out: sum(|counts| counts.timed_out),
         not_good: sum(Counts::unexpected),
@@ -285,16 +344,26 @@ fn mattering(differences: &[ToolDifference], windows: &[MeasuredWindow<'_>]) -> 
         answered: sum(|counts| counts.responses),
         processors: thread::available_parallelism().map_or(u64::MAX, |number| number.get() as u64),
     };
-    let mattering = differences.iter().filter(|difference| difference.when.met(&came));
-    mattering.map(|difference| difference.text.clone()).collect()
+    let mattering = differences
+        .iter()
+        .filter(|difference| difference.when.met(&came));
+    mattering
+        .map(|difference| difference.text.clone())
+        .collect()
 }
 
 /// Clap's message without its usage: the command line that it is about has just been printed.
 fn refused(error: &clap::Error, tool: Tool) -> CliError {
     let text = error.to_string();
     let problem = text.split("\n\nUsage:").next().unwrap_or(&text);
-    let problem = problem.strip_prefix("error: ").unwrap_or(problem).trim_end();
-    CliError::usage(problem).hint(format!("above stands what {}'s command line became", tool.name()))
+    let problem = problem
+        .strip_prefix("error: ")
+        .unwrap_or(problem)
+        .trim_end();
+    CliError::usage(problem).hint(format!(
+        "above stands what {}'s command line became",
+        tool.name()
+    ))
 }
 
 /// The flags before `--` except `--as` and `--records`, which is already in effect. `typed` is everything
@@ -305,7 +374,10 @@ fn given_before(typed: impl Iterator<Item = String>) -> Vec<String> {
     while let Some(argument) = typed.next() {
         if ["--as", "--records"].contains(&argument.as_str()) {
             typed.next();
-        } else if !["--as=", "--records="].iter().any(|flag| argument.starts_with(flag)) {
+        } else if !["--as=", "--records="]
+            .iter()
+            .any(|flag| argument.starts_with(flag))
+        {
             given.push(argument);
         }
     }
@@ -337,23 +409,44 @@ struct LoadView {
 impl LoadView {
     /// Starts the display of a plan's measurement, whose slices report their progress to `stop`.
     fn begin(plan: Plan, stop: Stop) -> LoadView {
-        let shown = plan.measure.as_ref().filter(|_| io::stderr().is_terminal() && !print::is_quiet());
+        let shown = plan
+            .measure
+            .as_ref()
+            .filter(|_| io::stderr().is_terminal() && !print::is_quiet());
         let bar = shown.and_then(|measure| bar(measure, stop));
-        LoadView { plan, done: 0, waiting: None, bar }
+        LoadView {
+            plan,
+            done: 0,
+            waiting: None,
+            bar,
+        }
     }
 
     fn show(&mut self, update: &Update<'_>) {
         self.waiting = None;
         match update.news {
-            UpdateNews::Progress(Progress::Trial { doing: Doing::Starting, variant }) => {
+            UpdateNews::Progress(Progress::Trial {
+                doing: Doing::Starting,
+                variant,
+            }) => {
                 self.waiting = self.plan.variants.get(variant).and_then(awaited);
             }
-            UpdateNews::Progress(Progress::Trial { doing: Doing::MeasuringCapacity, variant }) => {
-                let (warm_up, window) =
-                    self.plan.measure.as_ref().and_then(Measure::capacity).unwrap_or_default();
+            UpdateNews::Progress(Progress::Trial {
+                doing: Doing::MeasuringCapacity,
+                variant,
+            }) => {
+                let (warm_up, window) = self
+                    .plan
+                    .measure
+                    .as_ref()
+                    .and_then(Measure::capacity)
+                    .unwrap_or_default();
                 print::tell!(
                     "measuring saturation: closed loop, {}, for {} after {} of warm-up",
-                    many(self.plan.variants[variant].load.connections.into(), "connection"),
+                    many(
+                        self.plan.variants[variant].load.connections.into(),
+                        "connection"
+                    ),
                     seconds(window.as_secs_f64()),
                     seconds(warm_up.as_secs_f64())
                 );
@@ -378,22 +471,30 @@ impl LoadView {
         let slices = self.plan.measure.as_ref().map_or(1, Measure::slices);
         match (slice.kind, slice.asked.and_then(|asked| asked.open)) {
             (SliceKind::Capacity, _) => {
-                let per_s = counts.successful_in_window as f64 * 1e9 / counts.window_ns.max(1) as f64;
+                let per_s =
+                    counts.successful_in_window as f64 * 1e9 / counts.window_ns.max(1) as f64;
                 print::tell!("saturation: {}", rate(per_s));
             }
             (SliceKind::Measured, Some(open)) if slices > 1 => {
                 self.done += 1;
                 let window = MeasuredWindow::alone(slice);
-                let kept = window.kept().map_or(String::new(), |kept| format!(": {}", kept.words()));
+                let kept = window
+                    .kept()
+                    .map_or(String::new(), |kept| format!(": {}", kept.words()));
                 let response = counts.open.as_ref().map(|open| &open.response);
-                let p99 = response.filter(|of| of.resolves(0.99)).and_then(|of| of.quantile(0.99));
+                let p99 = response
+                    .filter(|of| of.resolves(0.99))
+                    .and_then(|of| of.quantile(0.99));
                 let p99 = p99.map_or(String::new(), |p99| {
                     let sign = if p99.is_exact() { "" } else { "≥ " };
                     format!(", p99 {sign}{}", model::Quantity::ns(p99.ns()))
                 });
                 print::tell!("step {} of {slices}, {}{kept}{p99}", self.done, open.ask);
             }
-            (SliceKind::Measured | SliceKind::WarmUp | SliceKind::Probe | SliceKind::Overload, _) => {}
+            (
+                SliceKind::Measured | SliceKind::WarmUp | SliceKind::Probe | SliceKind::Overload,
+                _,
+            ) => {}
         }
     }
 }
@@ -418,8 +519,10 @@ fn bar(measure: &Measure, stop: Stop) -> Option<(Sender<()>, JoinHandle<()>)> {
                 Until::Requests(_) => bar.set_position(stop.responses()),
                 Until::Elapsed(_) => {
                     let left = Duration::from_millis(length).saturating_sub(elapsed);
-                    let (left, responses) =
-                        (seconds(left.as_secs_f64().ceil()), many(stop.responses(), "response"));
+                    let (left, responses) = (
+                        seconds(left.as_secs_f64().ceil()),
+                        many(stop.responses(), "response"),
+                    );
                     bar.set_position(milliseconds(elapsed).min(length));
                     bar.set_message(format!("{left} left, {responses}"));
                 }
@@ -427,13 +530,22 @@ fn bar(measure: &Measure, stop: Stop) -> Option<(Sender<()>, JoinHandle<()>)> {
         }
         bar.finish_and_clear();
     };
-    Some((sender, thread::Builder::new().name("bar".into()).spawn(renew).ok()?))
+    Some((
+        sender,
+        thread::Builder::new()
+            .name("bar".into())
+            .spawn(renew)
+            .ok()?,
+    ))
 }
 
 /// Reports what a variant waits for after [`PATIENCE`], unless the returned sender was dropped before.
 fn awaited(variant: &Variant) -> Option<Sender<()>> {
     let entry = variant.entry_service()?;
-    let (origin, limit) = (entry.url()?.origin(), seconds(entry.ready_timeout.as_secs_f64()));
+    let (origin, limit) = (
+        entry.url()?.origin(),
+        seconds(entry.ready_timeout.as_secs_f64()),
+    );
     let (waiting, over) = mpsc::channel();
     let tell = move || {
         if over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {

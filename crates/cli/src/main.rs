@@ -133,7 +133,9 @@ fn main() -> ExitCode {
         Err(told) => return ExitCode::from(print::usage(&told)),
     };
     if services::give_up_real_time() {
-        print::talk("real-time scheduling is given up: services would inherit it and starve this machine");
+        print::talk(
+            "real-time scheduling is given up: services would inherit it and starve this machine",
+        );
     }
     records::settle(cli.records);
     let result = match cli.command {
@@ -172,7 +174,16 @@ mod tests {
         };
         for words in [
             &["latest", "--variant", "a", "--format", "html"][..],
-            &["--path", "/a", "--connections", "4", "--", "node", "server.js", "--inspect"],
+            &[
+                "--path",
+                "/a",
+                "--connections",
+                "4",
+                "--",
+                "node",
+                "server.js",
+                "--inspect",
+            ],
             &["experiment.toml", "--rounds", "1"],
             &["diff", "a", "b", "--requests", "1", "2"],
             &["./diff"],

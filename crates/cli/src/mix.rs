@@ -53,16 +53,22 @@ pub struct MixArgs {
 
 pub fn run(args: &MixArgs) -> anyhow::Result<u8> {
     print::absent(&args.out)?;
-    let choice =
-        MixChoice { with_unsafe: args.with_unsafe, with_values: args.with_values, is_secret: is_secret_name };
+    let choice = MixChoice {
+        with_unsafe: args.with_unsafe,
+        with_values: args.with_values,
+        is_secret: is_secret_name,
+    };
     let mut mix = Mix::new(choice);
     for path in &args.files {
         let name = path.display();
-        let form = read(&mut mix, path).map_err(|error| CliError::usage(format!("{name}: {error}")))?;
+        let form =
+            read(&mut mix, path).map_err(|error| CliError::usage(format!("{name}: {error}")))?;
         print::tell!("read: {name} ({form})");
     }
     let kinds = mix.finish(args.top.into());
-    left_out(&mix.left_out).iter().for_each(|text| print::tell!("{text}"));
+    left_out(&mix.left_out)
+        .iter()
+        .for_each(|text| print::tell!("{text}"));
     if kinds.is_empty() {
         return Err(CliError::usage("no request is left").into());
     }
@@ -82,18 +88,32 @@ fn read(mix: &mut Mix, path: &Path) -> io::Result<&'static str> {
 fn left_out(of: &LeftOut) -> Vec<String> {
     let mut told = Vec::new();
     if of.bad > 0 {
-        let first =
-            of.bad_first.iter().map(|(number, text)| format!("\n  {number}: {}", plan::quotable(text)));
+        let first = of
+            .bad_first
+            .iter()
+            .map(|(number, text)| format!("\n  {number}: {}", plan::quotable(text)));
         let first: String = first.collect();
-        told.push(format!("no requests: {}, the first of them{first}", nouns(of.bad, "entry")));
+        told.push(format!(
+            "no requests: {}, the first of them{first}",
+            nouns(of.bad, "entry")
+        ));
     }
-    let unsafe_ones = of.by_method.iter().map(|(method, many)| format!("{} {method}", count(*many)));
+    let unsafe_ones = of
+        .by_method
+        .iter()
+        .map(|(method, many)| format!("{} {method}", count(*many)));
     let unsafe_ones: Vec<String> = unsafe_ones.collect();
     if !unsafe_ones.is_empty() {
-        told.push(format!("left out, as they may change something: {} (--unsafe)", unsafe_ones.join(", ")));
+        told.push(format!(
+            "left out, as they may change something: {} (--unsafe)",
+            unsafe_ones.join(", ")
+        ));
     }
     for (many, what) in [
-        (of.with_token, "with what looks like a token or an address in their path (--values)"),
+        (
+            of.with_token,
+            "with what looks like a token or an address in their path (--values)",
+        ),
         (of.elsewhere, "of other hosts than the first"),
         (of.rare, "that came more rarely than the others (--top)"),
     ] {
@@ -105,15 +125,24 @@ fn left_out(of: &LeftOut) -> Vec<String> {
 fn tell(args: &MixArgs, mix: &Mix, kinds: &[RequestKind]) {
     if !mix.masked.is_empty() {
         let names: Vec<&str> = mix.masked.keys().map(String::as_str).collect();
-        print::tell!("masked in queries, as x: {} (--values)", line(&names.join(", ")));
+        print::tell!(
+            "masked in queries, as x: {} (--values)",
+            line(&names.join(", "))
+        );
     }
     let taken: u64 = kinds.iter().map(|kind| kind.count).sum();
     let all = taken + mix.left_out.rare;
     let (file, share) = (args.out.display(), small_share(taken as f64 / all as f64));
     let requests = nouns(kinds.len() as u64, "request");
     let stand = if kinds.len() == 1 { "stands" } else { "stand" };
-    print::tell!("written: {file}, {requests} that {stand} for {share} of {}", count(all));
-    let rate = mix.span.per_s().map_or(String::new(), |per_s| format!(" --rate {}", per_s.ceil()));
+    print::tell!(
+        "written: {file}, {requests} that {stand} for {share} of {}",
+        count(all)
+    );
+    let rate = mix
+        .span
+        .per_s()
+        .map_or(String::new(), |per_s| format!(" --rate {}", per_s.ceil()));
     print::tell!("next: `proofload load http://127.0.0.1:PORT --mix {file}{rate}`");
 }
 
@@ -122,7 +151,9 @@ fn write(args: &MixArgs, mix: &Mix, kinds: &[RequestKind]) -> anyhow::Result<()>
     let folder = args.out.parent().unwrap_or(Path::new(""));
     let stem = args.out.file_stem().unwrap_or_default().to_string_lossy();
     let mut text = format!("# Made by: {}\n", line(&print::shown_command()));
-    times(&mix.span).iter().for_each(|told| text += &format!("# {told}\n"));
+    times(&mix.span)
+        .iter()
+        .for_each(|told| text += &format!("# {told}\n"));
     let most = kinds.first().map_or(0, |kind| kind.count);
     let scale = (WEIGHT_MAX / most as f64).min(1.0);
     let mut files = Vec::new();
@@ -136,7 +167,9 @@ fn write(args: &MixArgs, mix: &Mix, kinds: &[RequestKind]) -> anyhow::Result<()>
     let mut made = Vec::new();
     let written = write_all(args, &text, &files, &mut made);
     // Files of rows without a mix would block the next attempt.
-    made.iter().filter(|_| written.is_err()).for_each(|path| _ = fs::remove_file(path));
+    made.iter()
+        .filter(|_| written.is_err())
+        .for_each(|path| _ = fs::remove_file(path));
     written
 }
 
@@ -160,17 +193,25 @@ fn write_all<'a>(
 /// Time range and rate of the requests.
 fn times(span: &TimeSpan) -> Option<String> {
     let ((first, last), per_s) = (span.ends_s?, span.per_s()?);
-    let time =
-        |at_s: f64| jiff::Timestamp::from_second(at_s as i64).map(|at| at.to_string()).unwrap_or_default();
+    let time = |at_s: f64| {
+        jiff::Timestamp::from_second(at_s as i64)
+            .map(|at| at.to_string())
+            .unwrap_or_default()
+    };
     let (mean, most) = (rate(per_s), rate(span.busiest as f64));
-    Some(format!("{} to {}: {mean} in the mean, {most} in the busiest second", time(first), time(last)))
+    Some(format!(
+        "{} to {}: {mean} in the mean, {most} in the busiest second",
+        time(first),
+        time(last)
+    ))
 }
 
 fn entry((number, kind): (usize, &RequestKind), file: Option<&str>, scale: f64) -> String {
     let weight = (kind.count as f64 * scale).round().max(1.0);
     let mut text = format!("\n[[request]]\nweight = {weight}\n");
     // Writing to a string cannot fail.
-    let mut set = |key: &str, value: &str| _ = writeln!(text, "{key} = {}", toml::Value::from(value));
+    let mut set =
+        |key: &str, value: &str| _ = writeln!(text, "{key} = {}", toml::Value::from(value));
     if kind.method != "GET" {
         set("method", &kind.method);
     }

@@ -40,7 +40,9 @@ pub fn width_of(file: Option<&Path>) -> usize {
 
 /// The command line as text. Bytes that are not UTF-8 are replaced, because it is only for display.
 pub fn typed_command() -> Vec<String> {
-    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+    std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// The command line without secrets, quoted for a shell.
@@ -56,7 +58,11 @@ pub fn shown_command() -> String {
 pub fn data(data: &str) -> Result<(), CliError> {
     let mut out = AutoStream::auto(io::stdout().lock());
     // Other programs get every character unchanged.
-    let text = if io::stdout().is_terminal() { Cow::Owned(text::coloured_lines(data)) } else { data.into() };
+    let text = if io::stdout().is_terminal() {
+        Cow::Owned(text::coloured_lines(data))
+    } else {
+        data.into()
+    };
     let text = for_runner(text, &io::stdout());
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
@@ -114,7 +120,8 @@ pub fn put(file: Option<&Path>, text: &str) -> Result<(), CliError> {
     };
     let opened = File::create(path).and_then(|mut file| {
         // Half a report could be mistaken for a complete one.
-        file.write_all(plain(text).as_bytes()).inspect_err(|_| remove(path))
+        file.write_all(plain(text).as_bytes())
+            .inspect_err(|_| remove(path))
     });
     opened.map_err(|error| unwritable(&path.display().to_string(), &error))?;
     tell!("written: {}", path.display());
@@ -135,7 +142,11 @@ pub fn check_writable(path: &Path) -> Result<(), CliError> {
     if !is_new && !path.is_file() && !path.is_dir() {
         return Ok(());
     }
-    let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+    let opened = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path);
     opened.map_err(|error| unwritable(&path.display().to_string(), &error))?;
     if is_new {
         let _ = fs::remove_file(path);
@@ -148,11 +159,15 @@ pub fn absent(path: &Path) -> Result<(), CliError> {
     if path.exists() {
         return Err(is_there(path));
     }
-    match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
-        Some(folder) => {
-            Err(CliError::usage(format!("{}: there is no such folder", folder.display()))
-                .hint("make it first"))
-        }
+    match path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
+    {
+        Some(folder) => Err(CliError::usage(format!(
+            "{}: there is no such folder",
+            folder.display()
+        ))
+        .hint("make it first")),
         None => check_writable(path),
     }
 }
@@ -176,9 +191,16 @@ pub const PRIVATE: u32 = 0o600;
 
 /// Creates a new file with this content and mode.
 pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), CliError> {
-    let file = OpenOptions::new().create_new(true).write(true).mode(mode).open(path);
+    let file = OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(mode)
+        .open(path);
     // An incomplete file would block the next attempt.
-    let write = |mut file: File| file.write_all(content).inspect_err(|_| _ = fs::remove_file(path));
+    let write = |mut file: File| {
+        file.write_all(content)
+            .inspect_err(|_| _ = fs::remove_file(path))
+    };
     file.and_then(write).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => is_there(path),
         _ => unwritable(&path.display().to_string(), &error),
@@ -190,29 +212,57 @@ pub static UNLIMITED: [&Form; 1] = [&report::JUNIT];
 
 /// Rejects a form that the report does not have, before any work is done.
 pub fn fits(form: &Form, lacking: &[&Form]) -> Result<(), CliError> {
-    if lacking.contains(&form) { Err(lacks(form).hint(HAD_BY_ALL)) } else { Ok(()) }
+    if lacking.contains(&form) {
+        Err(lacks(form).hint(HAD_BY_ALL))
+    } else {
+        Ok(())
+    }
 }
 
 fn lacks(form: &Form) -> CliError {
-    CliError::usage(format!("--format {}: there is no such form of it", form.name))
+    CliError::usage(format!(
+        "--format {}: there is no such form of it",
+        form.name
+    ))
 }
 
 /// Prints a report in a form: to a file without colours, or on stdout.
 pub fn report(report: &dyn Report, form: &Form, file: Option<&Path>) -> anyhow::Result<()> {
-    Ok(put(file, &drawn(report, form, FormOptions { width: width_of(file), ground: Ground::Light })?)?)
+    Ok(put(
+        file,
+        &drawn(
+            report,
+            form,
+            FormOptions {
+                width: width_of(file),
+                ground: Ground::Light,
+            },
+        )?,
+    )?)
 }
 
 /// Writes a report in a form to a file, without colours and without a message.
 pub fn write(report: &dyn Report, form: &Form, file: &Path) -> anyhow::Result<()> {
-    let page = drawn(report, form, FormOptions { width: WIDTH, ground: Ground::Light })?;
+    let page = drawn(
+        report,
+        form,
+        FormOptions {
+            width: WIDTH,
+            ground: Ground::Light,
+        },
+    )?;
     Ok(record::write_whole(file, plain(&page).as_bytes())?)
 }
 
 /// Writes a report to a folder in each form that is stored. The page comes first, because the others contain
 /// its path.
 pub fn keep(folder: &Path, stem: &str, write: impl Fn(&Form, &Path) -> anyhow::Result<()>) {
-    let forms =
-        [("html", &report::HTML), ("txt", &report::TEXT), ("md", &report::MARKDOWN), ("json", &report::JSON)];
+    let forms = [
+        ("html", &report::HTML),
+        ("txt", &report::TEXT),
+        ("md", &report::MARKDOWN),
+        ("json", &report::JSON),
+    ];
     for (end, form) in forms {
         let path = folder.join(stem).with_extension(end);
         if let Err(error) = write(form, &path) {
@@ -250,7 +300,11 @@ pub struct FormArgs {
 
 impl FormArgs {
     pub fn form(&self) -> &'static Form {
-        if self.json { &report::JSON } else { self.format }
+        if self.json {
+            &report::JSON
+        } else {
+            self.format
+        }
     }
 
     /// Whether the form is JSON, if only JSON and text are available.
@@ -290,9 +344,11 @@ pub fn is_quiet() -> bool {
 
 /// Values of `--format`: the names of all forms.
 fn forms() -> impl TypedValueParser<Value = &'static Form> {
-    let names = report::FORMS
-        .into_iter()
-        .map(|form| PossibleValue::new(form.name).aliases(form.aliases.iter().copied()).help(form.about));
+    let names = report::FORMS.into_iter().map(|form| {
+        PossibleValue::new(form.name)
+            .aliases(form.aliases.iter().copied())
+            .help(form.about)
+    });
     PossibleValuesParser::new(names).try_map(|name| Form::named(&name).ok_or("no such form"))
 }
 
@@ -314,7 +370,9 @@ fn unwritable(what: &str, error: &io::Error) -> CliError {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             Some("make room on that disk, or write elsewhere")
         }
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Some("write where you may"),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            Some("write where you may")
+        }
         io::ErrorKind::IsADirectory => Some("name a file in it"),
         _ => None,
     };
@@ -338,7 +396,10 @@ pub fn talk(text: &str) {
 /// Prints a message with our own colours.
 pub fn coloured(text: &str) {
     let mut err = AutoStream::auto(io::stderr().lock());
-    let text = for_runner(Cow::Owned(text::coloured_lines(&without_secrets(text))), &io::stderr());
+    let text = for_runner(
+        Cow::Owned(text::coloured_lines(&without_secrets(text))),
+        &io::stderr(),
+    );
     let _ = writeln!(err, "{text}");
 }
 
@@ -354,7 +415,9 @@ pub fn keep_secrets(secrets: &Secrets) {
 /// A text without known secrets.
 pub fn without_secrets(text: &str) -> String {
     let known = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
-    known.as_ref().map_or_else(|| text.to_owned(), |secrets| secrets.hide(text))
+    known
+        .as_ref()
+        .map_or_else(|| text.to_owned(), |secrets| secrets.hide(text))
 }
 
 pub fn error(message: &str) {

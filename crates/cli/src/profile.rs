@@ -80,7 +80,10 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
             .hint("name an experiment, a record or a profile, or put a command behind `--`: proofload profile --help")
             .into());
     };
-    if what.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
+    if what
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
+    {
         return experiment(what, &args.start, &args.form);
     }
     args.start.refused_for(what)?;
@@ -103,13 +106,25 @@ fn record(path: &Path, form: &ProfileFormArgs) -> anyhow::Result<u8> {
     let record = records::opened(path)?;
     let explanation = explanation::kept_or_made(&record, form.again)?;
     let plan = &record.header.plan;
-    form::print(form, &explanation, plan.question.as_ref().unwrap_or(&plan.name))?;
+    form::print(
+        form,
+        &explanation,
+        plan.question.as_ref().unwrap_or(&plan.name),
+    )?;
     Ok(taken(&explanation))
 }
 
 /// Exit code: whether it contains a profile. Missing profiles are listed among the doubts, which are printed.
 fn taken(explanation: &Explanation) -> u8 {
-    if explanation.subjects.iter().any(|subject| subject.requests > 0) { 0 } else { exit::VOID }
+    if explanation
+        .subjects
+        .iter()
+        .any(|subject| subject.requests > 0)
+    {
+        0
+    } else {
+        exit::VOID
+    }
 }
 
 // Profiles of services that are started for this purpose: the variants of an experiment, or one command.
@@ -159,25 +174,46 @@ pub fn experiment(file: &Path, start: &StartArgs, form: &ProfileFormArgs) -> any
 }
 
 /// Starts one command as a service and captures it.
-pub fn command(command: &[String], start: &StartArgs, form: &ProfileFormArgs) -> anyhow::Result<u8> {
+pub fn command(
+    command: &[String],
+    start: &StartArgs,
+    form: &ProfileFormArgs,
+) -> anyhow::Result<u8> {
     let line = plan::masked_words(command).join(" ");
     let env = vec![("PORT".to_owned(), "{port}".to_owned())];
-    let source = DraftSource::Command { env, words: command.to_vec() };
+    let source = DraftSource::Command {
+        env,
+        words: command.to_vec(),
+    };
     let ready = |path: &String| setting(&["services", SERVICE, "ready"], "--ready", path.as_str());
     // The file is in the record, and may be run from any folder.
-    let here = std::env::current_dir().unwrap_or_default().display().to_string();
+    let here = std::env::current_dir()
+        .unwrap_or_default()
+        .display()
+        .to_string();
     let settings = [
         setting(&["services", SERVICE, "directory"], "", here.as_str()),
         setting(&["load", "path"], "--path", start.path.as_str()),
-        setting(&["load", "connections"], "--connections", i64::from(start.connections)),
+        setting(
+            &["load", "connections"],
+            "--connections",
+            i64::from(start.connections),
+        ),
     ];
     let draft = ExperimentDraft {
         made_by: print::shown_command(),
         again: "proofload profile experiment.toml".to_owned(),
         name: "command".to_owned(),
         question: Some(format!("Where does {line} spend its time?")),
-        variants: vec![DraftVariant { name: None, source, from: line.clone() }],
-        settings: settings.into_iter().chain(start.ready.as_ref().map(ready)).collect(),
+        variants: vec![DraftVariant {
+            name: None,
+            source,
+            from: line.clone(),
+        }],
+        settings: settings
+            .into_iter()
+            .chain(start.ready.as_ref().map(ready))
+            .collect(),
     };
     let (written, plan) = experiment::drafted(&draft, Path::new("."))?;
     capture(&line, written.text, plan, start, form)
@@ -193,11 +229,17 @@ fn capture(
     form.check_for(&plan)?;
     plan.design.explain = true;
     plan.design.seed = start.seed.or(plan.design.seed);
-    let directory = start.record.clone().unwrap_or_else(|| records::claim(&format!("{}-profile", plan.name)));
+    let directory = start
+        .record
+        .clone()
+        .unwrap_or_else(|| records::claim(&format!("{}-profile", plan.name)));
     let title = plan.question.clone().unwrap_or_else(|| plan.name.clone());
     let captures_alone = Some(start.rounds.unwrap_or(lab::ROUNDS));
     let course = Course::new(name, text, plan, Some(&directory))?;
-    let course = Course { captures_alone, ..course };
+    let course = Course {
+        captures_alone,
+        ..course
+    };
     let (record, result) = run::carry(course)?;
     let interrupted = record.end() == Some(&EndReason::Interrupted);
     // An interrupted run has the captures up to then.
@@ -206,15 +248,27 @@ fn capture(
         if interrupted {
             return Ok(exit::INTERRUPTED);
         }
-        let hint = format!("what the services said is in {}", record.directory.join("logs").display());
-        return Err(CliError::new(exit::VOID, "nothing was captured").hint(hint).into());
+        let hint = format!(
+            "what the services said is in {}",
+            record.directory.join("logs").display()
+        );
+        return Err(CliError::new(exit::VOID, "nothing was captured")
+            .hint(hint)
+            .into());
     };
     form::print(form, &explanation, &title)?;
     let directory = record.directory.display();
     print::tell!("flame graphs: {directory}/{}", explanation::FLAME);
     let place = plan::command_line([directory.to_string()]);
     print::tell!("again, or in other forms: proofload profile {place}");
-    run::end(result, if interrupted { exit::INTERRUPTED } else { taken(&explanation) })
+    run::end(
+        result,
+        if interrupted {
+            exit::INTERRUPTED
+        } else {
+            taken(&explanation)
+        },
+    )
 }
 
 // Profiles in files: detected, read within limits, and printed.
@@ -223,8 +277,7 @@ fn capture(
 const KNOWN: &str = "known are .cpuprofile and .heapprofile of V8 (node --cpu-prof, --heap-prof, DevTools), .native.json of a \
                      record, and the isolate*.log of node --prof";
 /// Hint if a profile is too large.
-const SMALLER: &str =
-    "profile a shorter time, or take fewer samples: node --cpu-prof --cpu-prof-interval 10000, in µs";
+const SMALLER: &str = "profile a shorter time, or take fewer samples: node --cpu-prof --cpu-prof-interval 10000, in µs";
 
 /// A parsed profile.
 #[derive(Debug)]
@@ -243,13 +296,23 @@ pub struct OpenedProfile {
 
 fn of_file(path: &Path, form: &ProfileFormArgs) -> anyhow::Result<u8> {
     if form.variant.is_some() || form.service.is_some() || form.again || form.heap {
-        let message = format!("{}: --variant, --service, --heap and --again are for records", path.display());
-        return Err(CliError::usage(message).hint("this is read as a file with one profile").into());
+        let message = format!(
+            "{}: --variant, --service, --heap and --again are for records",
+            path.display()
+        );
+        return Err(CliError::usage(message)
+            .hint("this is read as a file with one profile")
+            .into());
     }
-    let OpenedProfile { name, tree, unit, .. } = read(path)?;
+    let OpenedProfile {
+        name, tree, unit, ..
+    } = read(path)?;
     let out = form.out.as_deref();
     let text = match form.format {
-        ProfileForm::Text => report::text(&::explain::profile(&name, &tree, unit), print::width_of(out)),
+        ProfileForm::Text => report::text(
+            &::explain::profile(&name, &tree, unit),
+            print::width_of(out),
+        ),
         ProfileForm::Json => model::text::json(explain::profile_json(&name, &tree, unit)),
         ProfileForm::Html => flame::page_of_trees(&[(&name, &tree)], unit, &name),
         other => exported(other, &[(name.clone(), &tree)], unit, &name)?,
@@ -266,11 +329,17 @@ pub fn read(path: &Path) -> Result<OpenedProfile, CliError> {
     let name = path.display().to_string();
     let failed = |what: String| CliError::usage(format!("{name}: {what}")).hint(KNOWN);
     let text = plan::read_given(path, PROFILE_BYTES_MAX).map_err(|error| {
-        let helps = if error.kind() == ErrorKind::FileTooLarge { SMALLER } else { KNOWN };
+        let helps = if error.kind() == ErrorKind::FileTooLarge {
+            SMALLER
+        } else {
+            KNOWN
+        };
         CliError::usage(format!("{name}: {error}")).hint(helps)
     })?;
     if text.iter().all(u8::is_ascii_whitespace) {
-        return Err(failed("is empty; a profiler that was killed leaves such a file".to_owned()));
+        return Err(failed(
+            "is empty; a profiler that was killed leaves such a file".to_owned(),
+        ));
     }
     // A log of V8 is read by the tool that belongs to the V8 that wrote it.
     let (text, told) = match is_one(path, &text) {
@@ -279,15 +348,26 @@ pub fn read(path: &Path) -> Result<OpenedProfile, CliError> {
     };
     let profile = explain::read_any(&told, &text).map_err(|error| failed(error.to_string()))?;
     // The folder of a service in a third party's profile is unknown: it is derived from the named files.
-    let naming = Naming { directory: "", source: &Files::of(Path::new(".")) };
+    let naming = Naming {
+        directory: "",
+        source: &Files::of(Path::new(".")),
+    };
     let cut = profile.cut(&naming);
-    cut.notes.iter().for_each(|note| print::tell!("{name}: {}", note.text));
+    cut.notes
+        .iter()
+        .for_each(|note| print::tell!("{name}: {}", note.text));
     let lasted_ns = match &profile {
         explain::Profile::Cpu(_) => Some(cut.covered_ns + cut.capped_ns),
         explain::Profile::Heap(_) | explain::Profile::Native(_) => None,
     };
     let is_native = matches!(profile, explain::Profile::Native(_));
-    Ok(OpenedProfile { name, tree: cut.tree, unit: profile.unit(), is_native, lasted_ns })
+    Ok(OpenedProfile {
+        name,
+        tree: cut.tree,
+        unit: profile.unit(),
+        is_native,
+        lasted_ns,
+    })
 }
 
 // `proofload profile diff A B`: two profiles compared, as tables and as a page.
@@ -324,15 +404,26 @@ fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
     args.html.as_deref().map_or(Ok(()), print::check_writable)?;
     let (mut a, mut b) = (read(&args.a)?, read(&args.b)?);
     if a.unit != b.unit {
-        let message = format!("{} and {}: one is of memory, the other of CPU time", a.name, b.name);
-        return Err(CliError::usage(message).hint("compare two of one kind").into());
+        let message = format!(
+            "{} and {}: one is of memory, the other of CPU time",
+            a.name, b.name
+        );
+        return Err(CliError::usage(message)
+            .hint("compare two of one kind")
+            .into());
     }
     if a.is_native != b.is_native {
-        let (native, javascript) = if a.is_native { (&a.name, &b.name) } else { (&b.name, &a.name) };
+        let (native, javascript) = if a.is_native {
+            (&a.name, &b.name)
+        } else {
+            (&b.name, &a.name)
+        };
         let message = format!(
             "{native} has compiled code of all threads, {javascript} JavaScript of one thread: no function is in both"
         );
-        return Err(CliError::usage(message).hint("compare two of one kind").into());
+        return Err(CliError::usage(message)
+            .hint("compare two of one kind")
+            .into());
     }
     if a.name == b.name {
         b.name.push_str(" (again)");
@@ -361,7 +452,9 @@ const ALIKE_MAX: f64 = 1.1;
 
 /// Warns if one of two profiles lasted longer, and the amount of work is unknown.
 fn tell_unlike(a: &OpenedProfile, b: &OpenedProfile) {
-    let Some((of_a, of_b)) = a.lasted_ns.zip(b.lasted_ns) else { return };
+    let Some((of_a, of_b)) = a.lasted_ns.zip(b.lasted_ns) else {
+        return;
+    };
     if of_a.max(of_b) > ALIKE_MAX * of_a.min(of_b) {
         let [of_a, of_b] = [of_a, of_b].map(|ns| micros(ns / 1e3));
         let (a, b) = (&a.name, &b.name);
@@ -374,13 +467,20 @@ fn tell_unlike(a: &OpenedProfile, b: &OpenedProfile) {
 /// Converts values to values per request: nanoseconds become microseconds, as in the profiles of records.
 fn per_request(of: OpenedProfile, requests: u64) -> Result<OpenedProfile, CliError> {
     if requests == 0 {
-        return Err(CliError::usage(format!("--requests: 0 for {}, at least 1", of.name)));
+        return Err(CliError::usage(format!(
+            "--requests: 0 for {}, at least 1",
+            of.name
+        )));
     }
     let (unit, of_one) = match of.unit {
         TreeUnit::Bytes | TreeUnit::BytesPerRequest => (TreeUnit::BytesPerRequest, 1.0),
         TreeUnit::Nanoseconds | TreeUnit::MicrosPerRequest => (TreeUnit::MicrosPerRequest, 1e-3),
     };
-    Ok(OpenedProfile { tree: explain::merge(&[(&of.tree, of_one / requests as f64)]), unit, ..of })
+    Ok(OpenedProfile {
+        tree: explain::merge(&[(&of.tree, of_one / requests as f64)]),
+        unit,
+        ..of
+    })
 }
 
 // V8's own log, which `node --prof` writes, converted by the installed `node`. This module starts nothing
@@ -400,7 +500,9 @@ pub fn is_one(path: &Path, text: &[u8]) -> bool {
 /// The installed `node`.
 fn node() -> Option<PathBuf> {
     let folders = env::var_os("PATH")?;
-    let found = env::split_paths(&folders).map(|folder| folder.join("node")).find(|path| path.is_file())?;
+    let found = env::split_paths(&folders)
+        .map(|folder| folder.join("node"))
+        .find(|path| path.is_file())?;
     found.canonicalize().ok()
 }
 
@@ -414,21 +516,38 @@ fn without_node(name: &str, why: &str) -> CliError {
 pub fn preprocessed(path: &Path) -> Result<Vec<u8>, CliError> {
     let name = path.display();
     // Absolute, so that a name with a leading dash is not taken for a flag of node.
-    let absolute = path.canonicalize().map_err(|error| CliError::usage(format!("{name}: {error}")))?;
+    let absolute = path
+        .canonicalize()
+        .map_err(|error| CliError::usage(format!("{name}: {error}")))?;
     print::tell!("{name}: a log of V8; node --prof-process reads it");
     let node = node().ok_or_else(|| without_node(&name.to_string(), "and there is none"))?;
     let mut command = machine::command(node);
-    command.args(["--prof-process", "--preprocess"]).arg(absolute);
+    command
+        .args(["--prof-process", "--preprocess"])
+        .arg(absolute);
     // Node would run `nm` with file names that the log chooses, and `nm` loads a plugin that its arguments
     // name. Without a PATH there is no `nm`, and native functions have no names.
     command.env("PATH", "/dev/null").current_dir("/");
     // Modules that the user preloads into Node.js are not wanted here.
     command.env_remove("NODE_OPTIONS");
     let ran = machine::run_keeping(&mut command, PATIENCE, PROFILE_BYTES_MAX as usize + 1);
-    let ran =
-        ran.map_err(|error| without_node(&name.to_string(), &format!("which cannot be started: {error}")))?;
-    let late = || format!("{name}: node --prof-process took over {} min", PATIENCE.as_secs() / 60);
-    let Output { status, stdout: text, .. } = ran.ok_or_else(|| CliError::usage(late()))?;
+    let ran = ran.map_err(|error| {
+        without_node(
+            &name.to_string(),
+            &format!("which cannot be started: {error}"),
+        )
+    })?;
+    let late = || {
+        format!(
+            "{name}: node --prof-process took over {} min",
+            PATIENCE.as_secs() / 60
+        )
+    };
+    let Output {
+        status,
+        stdout: text,
+        ..
+    } = ran.ok_or_else(|| CliError::usage(late()))?;
     if text.len() as u64 > PROFILE_BYTES_MAX {
         let limit = report::bytes(PROFILE_BYTES_MAX as f64);
         return Err(CliError::usage(format!(

@@ -62,13 +62,21 @@ fn claim_below(root: &Path, name: &str) -> PathBuf {
     let _ = fs::create_dir_all(root);
     let others = (2..).map(|number: u32| root.join(format!("{name}-{number}")));
     let make = |path: &PathBuf| DirBuilder::new().mode(0o700).create(path);
-    let is_taken = |path: &PathBuf| make(path).is_err_and(|error| error.kind() == ErrorKind::AlreadyExists);
-    std::iter::once(root.join(name)).chain(others).find(|path| !is_taken(path)).unwrap_or_default()
+    let is_taken =
+        |path: &PathBuf| make(path).is_err_and(|error| error.kind() == ErrorKind::AlreadyExists);
+    std::iter::once(root.join(name))
+        .chain(others)
+        .find(|path| !is_taken(path))
+        .unwrap_or_default()
 }
 
 /// Removes an unused folder from [`claim`].
 pub fn release() {
-    if CLAIMED.get().is_some_and(|path| fs::remove_dir(path).is_ok()) && root() == Path::new(RECORDS) {
+    if CLAIMED
+        .get()
+        .is_some_and(|path| fs::remove_dir(path).is_ok())
+        && root() == Path::new(RECORDS)
+    {
         // A folder that the user chose stays, even if it is empty.
         let _ = fs::remove_dir(root());
     }
@@ -77,24 +85,31 @@ pub fn release() {
 /// A path as it would be typed in the current folder.
 pub fn typed(path: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
-    let below = path.strip_prefix(here).ok().filter(|below| !below.as_os_str().is_empty());
+    let below = path
+        .strip_prefix(here)
+        .ok()
+        .filter(|below| !below.as_os_str().is_empty());
     below.unwrap_or(path).to_owned()
 }
 
 /// The folder that contains a file.
 pub fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 /// Whether a word refers to the newest record, or to one before it.
 pub fn means_latest(what: &Path) -> bool {
-    what.to_str().is_some_and(|word| word == LATEST || word.starts_with("latest~"))
+    what.to_str()
+        .is_some_and(|word| word == LATEST || word.starts_with("latest~"))
 }
 
 /// Opens a record. A record that a run is writing at the moment is opened too, with a notice.
 pub fn opened(asked: &Path) -> anyhow::Result<Record> {
     let directory = found(asked)?;
-    let record = record::open(&directory).map_err(|error| CliError::usage(&error).hint(error.hint))?;
+    let record =
+        record::open(&directory).map_err(|error| CliError::usage(&error).hint(error.hint))?;
     if record.ended.is_none() && record::is_being_written(&record.directory) {
         let (place, blocks) = (record.directory.display(), record.complete_blocks().count());
         print::tell!(
@@ -111,11 +126,19 @@ pub fn found(asked: &Path) -> Result<PathBuf, CliError> {
     if let Some(word) = word.filter(|word| *word == LATEST || word.starts_with("latest~")) {
         return shelf().find(word);
     }
-    let folder = if asked.is_file() { asked.parent().unwrap_or(asked) } else { asked };
+    let folder = if asked.is_file() {
+        asked.parent().unwrap_or(asked)
+    } else {
+        asked
+    };
     if folder.join("record.json").exists() {
         let other = word.map(|word| shelf().named(word)).transpose()?.flatten();
         return match other.filter(|other| !is_same(asked, other)) {
-            Some(other) => Err(ambiguous(&asked.display().to_string(), &Path::new(".").join(asked), &other)),
+            Some(other) => Err(ambiguous(
+                &asked.display().to_string(),
+                &Path::new(".").join(asked),
+                &other,
+            )),
             None => Ok(asked.to_owned()),
         };
     }
@@ -141,32 +164,47 @@ fn is_same(one: &Path, other: &Path) -> bool {
 /// Error for a word that may refer to two records.
 fn ambiguous(word: &str, folder: &Path, other: &Path) -> CliError {
     let (folder, other) = (folder.display(), other.display());
-    CliError::usage(format!("`{word}` may be the folder {folder}, or the record {other}"))
-        .hint(format!("write {folder} for the one, {other} for the other"))
+    CliError::usage(format!(
+        "`{word}` may be the folder {folder}, or the record {other}"
+    ))
+    .hint(format!("write {folder} for the one, {other} for the other"))
 }
 
 /// Whether a folder is named like a record of this experiment. Used if its header cannot be read.
 pub fn is_folder_of(folder: &str, experiment: &str) -> bool {
-    let Some(rest) = folder.strip_prefix(experiment).and_then(|rest| rest.strip_prefix('-')) else {
+    let Some(rest) = folder
+        .strip_prefix(experiment)
+        .and_then(|rest| rest.strip_prefix('-'))
+    else {
         return false;
     };
     let kinds = ["calibration-", "profile-"];
-    let rest = kinds.iter().find_map(|kind| rest.strip_prefix(kind)).unwrap_or(rest);
+    let rest = kinds
+        .iter()
+        .find_map(|kind| rest.strip_prefix(kind))
+        .unwrap_or(rest);
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts: Vec<&str> = rest.split('-').collect();
-    let is_time = matches!(parts[..], [day, time] | [day, time, _] if (day.len(), time.len()) == (8, 6));
+    let is_time =
+        matches!(parts[..], [day, time] | [day, time, _] if (day.len(), time.len()) == (8, 6));
     is_time && parts.into_iter().all(is_number)
 }
 
 /// Whether this is the record that commands use by default.
 pub fn is_latest(directory: &Path) -> bool {
     root() == usual_root()
-        && Shelf::of(root()).kept.first().is_some_and(|newest| is_same(&newest.directory, directory))
+        && Shelf::of(root())
+            .kept
+            .first()
+            .is_some_and(|newest| is_same(&newest.directory, directory))
 }
 
 /// The newest readable records whose folders have such names, among the first few.
 pub fn newest_named(named: impl Fn(&str) -> bool) -> impl Iterator<Item = (PathBuf, Record)> {
-    let kept = Shelf::of(root()).kept.into_iter().filter(move |kept| named(&kept.name));
+    let kept = Shelf::of(root())
+        .kept
+        .into_iter()
+        .filter(move |kept| named(&kept.name));
     let folders = kept.map(|kept| kept.directory).take(OPENED_MAX);
     folders.filter_map(|folder| record::open(&folder).ok().map(|record| (folder, record)))
 }
@@ -175,7 +213,11 @@ pub fn newest_named(named: impl Fn(&str) -> bool) -> impl Iterator<Item = (PathB
 /// not make an older record the newest.
 pub fn order(directory: &Path, created: &str) -> Option<(String, u32)> {
     let directory = std::path::absolute(directory).ok()?;
-    let (time, followed) = Shelf::of(directory.parent()?).kept.into_iter().next()?.order;
+    let (time, followed) = Shelf::of(directory.parent()?)
+        .kept
+        .into_iter()
+        .next()?
+        .order;
     (time.as_str() > created).then_some((time, followed + 1))
 }
 
@@ -210,10 +252,16 @@ struct NamedRecord {
 
 impl Shelf {
     fn of(root: &Path) -> Shelf {
-        let mut kept: Vec<KeptRecord> =
-            RecordFolder::all(root).unwrap_or_default().into_iter().map(KeptRecord::of).collect();
+        let mut kept: Vec<KeptRecord> = RecordFolder::all(root)
+            .unwrap_or_default()
+            .into_iter()
+            .map(KeptRecord::of)
+            .collect();
         kept.sort_by_cached_key(|kept| Reverse((kept.order.clone(), kept.name.clone())));
-        Shelf { root: root.to_owned(), kept }
+        Shelf {
+            root: root.to_owned(),
+            kept,
+        }
     }
 
     /// The record with this name, or the newest of the experiment with this name.
@@ -237,7 +285,9 @@ impl Shelf {
             return Ok(found);
         }
         // `keep-alive~2`: a name, and the number of records before the newest.
-        let apart = word.rsplit_once('~').and_then(|(name, back)| Some((name, back.parse().ok()?)));
+        let apart = word
+            .rsplit_once('~')
+            .and_then(|(name, back)| Some((name, back.parse().ok()?)));
         let (name, back) = apart.unwrap_or((word, 0));
         let of_it: Vec<&KeptRecord> = self.kept.iter().filter(|kept| kept.is_of(name)).collect();
         if let Some(kept) = of_it.get(back) {
@@ -246,21 +296,27 @@ impl Shelf {
         if name == LATEST || !of_it.is_empty() {
             return Err(self.too_far(word, name, of_it.len()));
         }
-        let begun: Vec<&str> =
-            self.kept.iter().map(|kept| kept.name.as_str()).filter(|name| name.starts_with(word)).collect();
+        let begun: Vec<&str> = self
+            .kept
+            .iter()
+            .map(|kept| kept.name.as_str())
+            .filter(|name| name.starts_with(word))
+            .collect();
         let place = self.place();
         match begun.as_slice() {
             [one] if !word.is_empty() => Ok(self.root.join(one)),
             [] => {
-                let what =
-                    format!("`{word}` is no file or folder, and no record or experiment below {place}");
+                let what = format!(
+                    "`{word}` is no file or folder, and no record or experiment below {place}"
+                );
                 Err(CliError::usage(what).hint(self.nearest(word)))
             }
             several => {
                 let names = several[..several.len().min(NAMES_TOLD)].join(", ");
                 let of = many(several.len() as u64, "record");
                 let what = format!("`{word}` begins the names of {of} below {place}: {names}, …");
-                let hint = "write more of the name, or all of the experiment's name for its newest record";
+                let hint =
+                    "write more of the name, or all of the experiment's name for its newest record";
                 Err(CliError::usage(what).hint(hint))
             }
         }
@@ -274,24 +330,37 @@ impl Shelf {
             return CliError::usage(format!("{place} cannot be read: {error}"));
         }
         if self.kept.is_empty() {
-            let hint =
-                format!("`proofload run FILE` makes one; --records DIR or {VARIABLE} name another folder");
+            let hint = format!(
+                "`proofload run FILE` makes one; --records DIR or {VARIABLE} name another folder"
+            );
             return CliError::usage(format!("there is no record below {place}")).hint(hint);
         }
-        let of = if name == LATEST { String::new() } else { format!(" of the experiment `{name}`") };
+        let of = if name == LATEST {
+            String::new()
+        } else {
+            format!(" of the experiment `{name}`")
+        };
         let are = if there == 1 { "is" } else { "are" };
         CliError::usage(format!(
             "{word}: there {are} only {}{of} below {place}",
             many(there as u64, "record")
         ))
-        .hint(format!("the oldest is {name}~{}; `proofload history` lists them", there - 1))
+        .hint(format!(
+            "the oldest is {name}~{}; `proofload history` lists them",
+            there - 1
+        ))
     }
 
     /// Suggests similar names, as a hint.
     fn nearest(&self, word: &str) -> String {
-        let experiments: BTreeSet<&str> =
-            self.kept.iter().filter_map(|kept| kept.experiment.as_deref()).collect();
-        let names = experiments.into_iter().chain(self.kept.iter().map(|kept| kept.name.as_str()));
+        let experiments: BTreeSet<&str> = self
+            .kept
+            .iter()
+            .filter_map(|kept| kept.experiment.as_deref())
+            .collect();
+        let names = experiments
+            .into_iter()
+            .chain(self.kept.iter().map(|kept| kept.name.as_str()));
         match alike(word, names).as_slice() {
             [] => {
                 "a record is the folder that `proofload run` names at its end; `proofload history` lists them"
@@ -311,13 +380,26 @@ impl KeptRecord {
     /// A record whose header cannot be read is included, so that another record is not silently taken for the
     /// newest.
     fn of(folder: RecordFolder) -> KeptRecord {
-        let text = record::read_file(&folder.directory.join("record.json"), record::HEADER_BYTES_MAX).ok();
+        let text = record::read_file(
+            &folder.directory.join("record.json"),
+            record::HEADER_BYTES_MAX,
+        )
+        .ok();
         let head: Option<RecordHead> = text.and_then(|text| serde_json::from_slice(&text).ok());
         let (order, experiment) = match head {
-            Some(RecordHead { created, order, plan }) => (order.unwrap_or((created, 0)), Some(plan.name)),
+            Some(RecordHead {
+                created,
+                order,
+                plan,
+            }) => (order.unwrap_or((created, 0)), Some(plan.name)),
             None => ((folder.changed_utc(), 0), None),
         };
-        KeptRecord { name: folder.name, directory: folder.directory, order, experiment }
+        KeptRecord {
+            name: folder.name,
+            directory: folder.directory,
+            order,
+            experiment,
+        }
     }
 
     /// Whether it is a record of this experiment. `latest` matches every record. An unreadable record is
@@ -338,7 +420,10 @@ pub fn alike<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n st
     let scored = names.map(|name| (if has_it(name) { 1.0 } else { likeness(name) }, name));
     let mut near: Vec<(f64, &str)> = scored.filter(|(score, _)| *score >= ALIKE).collect();
     near.sort_by(|one, other| other.0.total_cmp(&one.0));
-    near.into_iter().map(|(_, name)| name).take(NAMES_TOLD).collect()
+    near.into_iter()
+        .map(|(_, name)| name)
+        .take(NAMES_TOLD)
+        .collect()
 }
 
 #[cfg(test)]

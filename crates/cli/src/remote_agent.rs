@@ -27,7 +27,10 @@ pub struct RemoteAgentArgs {
 /// Serves until stdin is closed, or nothing comes for a minute after the first request.
 pub fn run(args: &RemoteAgentArgs) -> anyhow::Result<u8> {
     if !anything_comes(args.first_order_within)? {
-        let message = format!("nothing came on stdin within {} s", args.first_order_within.as_secs());
+        let message = format!(
+            "nothing came on stdin within {} s",
+            args.first_order_within.as_secs()
+        );
         return Err(failed(message).into());
     }
     let uname = rustix::system::uname();
@@ -38,7 +41,11 @@ pub fn run(args: &RemoteAgentArgs) -> anyhow::Result<u8> {
         timeout: TIMEOUT,
     };
     remote::serve(io::stdin(), io::stdout(), host).map_err(|error| {
-        let end = if matches!(error, ServeError::TimedOut { .. }) { "stdin" } else { "stdout" };
+        let end = if matches!(error, ServeError::TimedOut { .. }) {
+            "stdin"
+        } else {
+            "stdout"
+        };
         failed(format!("{end}: {error}"))
     })?;
     Ok(0)
@@ -47,7 +54,11 @@ pub fn run(args: &RemoteAgentArgs) -> anyhow::Result<u8> {
 /// Prints the hash of this binary.
 pub fn print_own_sha256() -> u8 {
     let printed = Program::own().map(|program| writeln!(io::stdout(), "{}", program.sha256));
-    if matches!(printed, Ok(Ok(()))) { 0 } else { SELF }
+    if matches!(printed, Ok(Ok(()))) {
+        0
+    } else {
+        SELF
+    }
 }
 
 fn failed(message: String) -> CliError {
@@ -57,7 +68,10 @@ fn failed(message: String) -> CliError {
 /// Waits at most this long for input or its end. Returns whether there is any.
 fn anything_comes(longest: Duration) -> io::Result<bool> {
     let stdin = io::stdin();
-    let limit = Timespec { tv_sec: longest.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: 0 };
+    let limit = Timespec {
+        tv_sec: longest.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: 0,
+    };
     let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&limit))?;
     Ok(ready > 0)
 }

@@ -74,7 +74,11 @@ Output of wrk, wrk2, ab, oha, autocannon, hey, h2load, k6 and vegeta, alone or w
 Fields: docs/formats.md; `proofload schema --of report` describes the JSON. Exit code: 0, or 4 where the measurement, or a conclusion from files, is invalid.";
 
 pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
-    let form = if args.html { &report::HTML } else { args.form.form() };
+    let form = if args.html {
+        &report::HTML
+    } else {
+        args.form.form()
+    };
     if args.dark && *form != report::SVG {
         let message = "--dark: only the plot has a ground";
         return Err(CliError::usage(message).hint("add --format svg").into());
@@ -86,7 +90,10 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
         return audit(args, form);
     }
     let [what] = args.what.as_slice() else {
-        let message = format!("{} records are named, and a report is of one", args.what.len());
+        let message = format!(
+            "{} records are named, and a report is of one",
+            args.what.len()
+        );
         return Err(CliError::usage(message).hint(TWO).into());
     };
     if args.compare.is_some() {
@@ -98,10 +105,20 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     }
     let record = records::opened(what)?;
     let (out, here) = (args.out.as_deref(), here());
-    let ground = if args.dark { Ground::Dark } else { Ground::Light };
-    let look = FormOptions { width: print::width_of(out), ground };
+    let ground = if args.dark {
+        Ground::Dark
+    } else {
+        Ground::Light
+    };
+    let look = FormOptions {
+        width: print::width_of(out),
+        ground,
+    };
     drawn_from(&record, |of| {
-        let measured = MeasuredRecord { here: Some(&here), ..measured(of, out) };
+        let measured = MeasuredRecord {
+            here: Some(&here),
+            ..measured(of, out)
+        };
         print::put(out, &print::drawn(&measured, form, look)?)?;
         Ok(exit::of_record(&record, of.1))
     })
@@ -120,7 +137,11 @@ pub type DrawnRecord<'a> = (&'a Record, &'a Conclusion, Option<&'a Explanation>)
 
 /// Calls `draw` with a record, its conclusion, and its explanation.
 pub fn drawn_from<T>(record: &Record, draw: impl FnOnce(DrawnRecord<'_>) -> T) -> T {
-    draw((record, &analysis::conclude(record), explanation::kept(&record.directory).as_ref()))
+    draw((
+        record,
+        &analysis::conclude(record),
+        explanation::kept(&record.directory).as_ref(),
+    ))
 }
 
 /// The report of a record, for a file or stdout. A page links to the flame graphs if they are beside it. It
@@ -163,12 +184,17 @@ fn here() -> MachineFingerprint {
 
 /// Whether a file is the output of another tool: neither a record's folder nor a file in one.
 fn is_foreign(path: &Path) -> bool {
-    path == Path::new("-") || path.exists() && !path.is_dir() && !path.with_file_name("record.json").is_file()
+    path == Path::new("-")
+        || path.exists() && !path.is_dir() && !path.with_file_name("record.json").is_file()
 }
 
 /// Reads files of other tools, and prints the audit of all, or a comparison of two labels.
 fn audit(args: &ReportArgs, form: &Form) -> anyhow::Result<u8> {
-    let files = args.what.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+    let files = args
+        .what
+        .iter()
+        .map(|path| read(path))
+        .collect::<Result<Vec<_>, _>>()?;
     if files.iter().all(|(_, runs)| runs.is_empty()) {
         return Err(unknown(&files).into());
     }
@@ -182,15 +208,28 @@ fn audit(args: &ReportArgs, form: &Form) -> anyhow::Result<u8> {
         }
         _ => None,
     };
-    let void = comparison.as_ref().map_or_else(|| audit.is_void(), |comparison| comparison.answer.is_void());
-    print::report(&Audited { audit: &audit, comparison }, form, args.out.as_deref())?;
+    let void = comparison
+        .as_ref()
+        .map_or_else(|| audit.is_void(), |comparison| comparison.answer.is_void());
+    print::report(
+        &Audited {
+            audit: &audit,
+            comparison,
+        },
+        form,
+        args.out.as_deref(),
+    )?;
     Ok(if void { exit::VOID } else { 0 })
 }
 
 /// Masks apparent secrets in the names of runs, before labels are made of these and truncated.
 fn without_secrets((file, runs): (Transcript, Vec<ToolRun>)) -> (Transcript, Vec<ToolRun>) {
     let masked = |mut run: ToolRun| {
-        let texts = run.url.iter_mut().chain(&mut run.command).chain(&mut run.headings);
+        let texts = run
+            .url
+            .iter_mut()
+            .chain(&mut run.command)
+            .chain(&mut run.headings);
         texts.for_each(|text| *text = plan::masked(None, text));
         run
     };
@@ -223,21 +262,36 @@ fn unknown(files: &[(Transcript, Vec<ToolRun>)]) -> CliError {
             (0, _) => format!("{file}: empty"),
             _ if !of.unread.is_empty() => format!("{file}: {}", of.not_read()),
             (bytes, true) => format!("{file}: {}, and not text", many(bytes, "byte")),
-            _ => format!("{file}: {}, none of a load generator that is known", many(lines, "line")),
+            _ => format!(
+                "{file}: {}, none of a load generator that is known",
+                many(lines, "line")
+            ),
         }
     });
     let known: Vec<&str> = Tool::all().map(Tool::name).collect();
-    CliError::usage(said.collect::<Vec<_>>().join("\n")).hint(format!("known are {}", known.join(", ")))
+    CliError::usage(said.collect::<Vec<_>>().join("\n"))
+        .hint(format!("known are {}", known.join(", ")))
 }
 
 fn pick(audit: &Audit, name: &str) -> Result<usize, CliError> {
     let meant = foreign::pick(&audit.groups, name);
     let (places, what, hint) = match meant.as_slice() {
         [at] => return Ok(*at),
-        [] => ((0..audit.groups.len()).collect(), format!("no label is called `{name}`"), "there are"),
-        _ => (meant, format!("`{name}` is in several labels"), "name one of"),
+        [] => (
+            (0..audit.groups.len()).collect(),
+            format!("no label is called `{name}`"),
+            "there are",
+        ),
+        _ => (
+            meant,
+            format!("`{name}` is in several labels"),
+            "name one of",
+        ),
     };
-    let named = places.iter().take(20).map(|at| format!("#{} {}", at + 1, audit.groups[*at].label));
+    let named = places
+        .iter()
+        .take(20)
+        .map(|at| format!("#{} {}", at + 1, audit.groups[*at].label));
     let named: Vec<String> = named.collect();
     Err(CliError::usage(format!("--compare: {what}")).hint(format!("{hint} {}", named.join("; "))))
 }

@@ -18,8 +18,8 @@ use crate::live::Live;
 use crate::print::{self, AmountArgs, FormArgs};
 use crate::prometheus::Exporter;
 use crate::{
-    REMOTE_AGENT, WARDEN, dry_run, elsewhere, explanation, gate, history, preflight, prometheus, records,
-    signals,
+    REMOTE_AGENT, WARDEN, dry_run, elsewhere, explanation, gate, history, preflight, prometheus,
+    records, signals,
 };
 
 /// What is told when a signal asks to stop.
@@ -98,7 +98,12 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         return Err(CliError::usage(format!("{flag} goes with --gate")).into());
     }
     let limits = args.gate.then_some(&args.limits);
-    perform(&Experiment::file(args.file.as_deref())?, &args.flags, limits, &args.against)
+    perform(
+        &Experiment::file(args.file.as_deref())?,
+        &args.flags,
+        limits,
+        &args.against,
+    )
 }
 
 /// Runs an experiment from its text to its exit code, held against limits if there are to be any.
@@ -111,12 +116,23 @@ pub fn perform(
     flags.amount.settle();
     let form = flags.form.form();
     let json = flags.dry_run && flags.form.is_json()?;
-    print::fits(form, if limits.is_some() { &[] } else { &print::UNLIMITED })?;
+    print::fits(
+        form,
+        if limits.is_some() {
+            &[]
+        } else {
+            &print::UNLIMITED
+        },
+    )?;
     // Before a commit is checked out and built for nothing.
     if !flags.dry_run {
         flags.out.as_deref().map_or(Ok(()), preflight::record)?;
     }
-    let prometheus = flags.prometheus.filter(|_| !flags.dry_run).map(prometheus::listen).transpose()?;
+    let prometheus = flags
+        .prometheus
+        .filter(|_| !flags.dry_run)
+        .map(prometheus::listen)
+        .transpose()?;
     // The worktree stays ours until the services have ended.
     let (mut plan, _worktree) = experiment::plan(experiment, against, flags.dry_run)?;
     check_time(&plan, flags)?;
@@ -129,13 +145,27 @@ pub fn perform(
         return dry_run::run(&plan, json);
     }
     dry_run::warn_of_budget(&plan);
-    let directory = flags.out.clone().unwrap_or_else(|| records::claim(&plan.name));
+    let directory = flags
+        .out
+        .clone()
+        .unwrap_or_else(|| records::claim(&plan.name));
     let name = experiment.name();
     let course = Course::new(&name, experiment.text(), plan, Some(&directory))?;
     experiment.save()?;
-    let made_by = if flags.slo.is_empty() { MadeBy::Run } else { MadeBy::CapacityOfFile };
+    let made_by = if flags.slo.is_empty() {
+        MadeBy::Run
+    } else {
+        MadeBy::CapacityOfFile
+    };
     let (events, yes) = (flags.events, flags.yes);
-    let (record, result) = carry(Course { made_by, budget_typed, events, yes, prometheus, ..course })?;
+    let (record, result) = carry(Course {
+        made_by,
+        budget_typed,
+        events,
+        yes,
+        prometheus,
+        ..course
+    })?;
     // Of services that never ran there is nothing to report: the error says it all.
     let nothing = result.is_err() && record.trials().all(|trial| trial.slices.is_empty());
     let code = if nothing && !flags.events && *form == report::TEXT {
@@ -211,14 +241,18 @@ impl<'a> Course<'a> {
 pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvironment)> {
     tell_untyped_body(&course.plan);
     elsewhere::check_profiles(&course.plan)?;
-    let agreed = course.agreed.map_or_else(|| elsewhere::agree(&course.plan, course.yes), Ok)?;
+    let agreed = course
+        .agreed
+        .map_or_else(|| elsewhere::agree(&course.plan, course.yes), Ok)?;
     elsewhere::check(&course.plan, &agreed)?;
     let plan = course.plan.clone();
     let created = record::now();
     let header = Header {
         version: record::VERSION,
         proofload: env!("CARGO_PKG_VERSION").to_owned(),
-        order: course.directory.and_then(|directory| records::order(directory, &created)),
+        order: course
+            .directory
+            .and_then(|directory| records::order(directory, &created)),
         created,
         experiment: course.experiment.to_owned(),
         command: print::typed_command(),
@@ -245,14 +279,20 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
 /// # Errors
 /// If the record cannot be begun, or events cannot be written. What goes wrong later stands beside the record.
 pub fn carry(mut course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>)> {
-    let Course { captures_alone, events, .. } = course;
+    let Course {
+        captures_alone,
+        events,
+        ..
+    } = course;
     let prometheus = course.prometheus.take();
     let stop = Stop::default();
     let (writer, mut environment) = ready(course, stop.clone())?;
     let directory = writer.record().directory.clone();
     print::tell!("record: {}", records::typed(&directory).display());
     let plan = &writer.record().header.plan;
-    let exporter = prometheus.map(|at| Exporter::begin(at, plan, stop.clone())).transpose()?;
+    let exporter = prometheus
+        .map(|at| Exporter::begin(at, plan, stop.clone()))
+        .transpose()?;
     let mut live = Live::begin(&writer.record().header, directory, events)?;
     let screen = live.screen();
     signals::on_first(move || {
@@ -261,18 +301,23 @@ pub fn carry(mut course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabEr
     })?;
     let mut watch = |update: &Update<'_>| {
         live.show(update);
-        exporter.iter().for_each(|exporter| exporter.take_in(update));
+        exporter
+            .iter()
+            .for_each(|exporter| exporter.take_in(update));
     };
     let (mut record, result) = match captures_alone {
         None => lab::run(writer, &mut environment, &mut watch),
-        Some(rounds) => lab::capture_only(writer, &mut environment, rounds, &lab::TRIALS, &mut watch),
+        Some(rounds) => {
+            lab::capture_only(writer, &mut environment, rounds, &lab::TRIALS, &mut watch)
+        }
     };
     live.clear();
     let explanation = explanation::keep(&record);
     if captures_alone.is_none() {
         keep_reports(&record, explanation.as_ref());
     }
-    let report = || MeasuredRecord::new(&record, &analysis::conclude(&record), explanation.as_ref()).data();
+    let report =
+        || MeasuredRecord::new(&record, &analysis::conclude(&record), explanation.as_ref()).data();
     live.finish(&record, report)?;
     record.directory = records::typed(&record.directory);
     Ok((record, result))
@@ -298,14 +343,20 @@ pub fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
     let conclusion = analysis::conclude(record);
     history::keep(record, &conclusion);
     let of = (record, &conclusion, explanation);
-    print::keep(&record.directory, "report", |form, path| crate::report::write(of, form, path));
+    print::keep(&record.directory, "report", |form, path| {
+        crate::report::write(of, form, path)
+    });
 }
 
 /// Refuses flags about the time that a comparison may take, where nothing is compared.
 fn check_time(plan: &Plan, flags: &RunFlags) -> Result<(), CliError> {
-    match exit::given(&[(flags.quick, "--quick"), (flags.budget.is_some(), "--budget")]) {
+    match exit::given(&[
+        (flags.quick, "--quick"),
+        (flags.budget.is_some(), "--budget"),
+    ]) {
         Some(flag) if plan.measure.is_some() && flags.slo.is_empty() => {
-            let message = format!("{flag}: the experiment has [measure], and takes as long as that says");
+            let message =
+                format!("{flag}: the experiment has [measure], and takes as long as that says");
             Err(CliError::usage(message).hint("say it there, as `duration` or `requests`"))
         }
         _ => Ok(()),
@@ -319,14 +370,20 @@ fn adjust(plan: &mut Plan, flags: &RunFlags) {
     }
     let quick = quick_budget(plan.variants.len(), plan.design.rate.is_some());
     let design = &mut plan.design;
-    let given = if flags.quick { design.budget.min(quick) } else { design.budget };
+    let given = if flags.quick {
+        design.budget.min(quick)
+    } else {
+        design.budget
+    };
     design.budget = flags.budget.unwrap_or(given);
     design.seed = flags.seed.or(design.seed);
     design.explain |= flags.explain;
     if !flags.slo.is_empty() {
         (design.metric, design.co_primary, design.endpoint) = (Metric::Capacity, Vec::new(), None);
         (design.rate, design.ramp_to, design.slo) = (None, None, flags.slo.clone());
-        plan.variants.iter_mut().for_each(|variant| variant.load.rate_per_s = None);
+        plan.variants
+            .iter_mut()
+            .for_each(|variant| variant.load.rate_per_s = None);
         drop_unmeasured(plan);
     }
 }
@@ -334,25 +391,41 @@ fn adjust(plan: &mut Plan, flags: &RunFlags) {
 /// Takes away limits of the file that are about what is not measured, and tells of each.
 fn drop_unmeasured(plan: &mut Plan) {
     let limits = std::mem::take(&mut plan.gate).into_iter();
-    let (kept, others): (Vec<_>, Vec<_>) = limits.partition(|entry| plan.measures(entry.limit.figure));
+    let (kept, others): (Vec<_>, Vec<_>) =
+        limits.partition(|entry| plan.measures(entry.limit.figure));
     plan.gate = kept;
     for entry in others {
         let (why, _) = plan.why_never(entry.limit.figure);
-        print::tell!("note: the file's limit {} is not judged: {why}", entry.limit);
+        print::tell!(
+            "note: the file's limit {} is not judged: {why}",
+            entry.limit
+        );
     }
 }
 
 /// The budget of `--quick` for so many variants, in open loop or not.
 pub fn quick_budget(variants: usize, open: bool) -> Duration {
-    let variant_s = if open { QUICK_VARIANT_OPEN_S } else { QUICK_VARIANT_S };
+    let variant_s = if open {
+        QUICK_VARIANT_OPEN_S
+    } else {
+        QUICK_VARIANT_S
+    };
     Duration::from_secs(QUICK_MIN_S.max(variant_s * variants as u64))
 }
 
 /// Prints a note where a body is sent without its type: many services then do not read it.
 fn tell_untyped_body(plan: &Plan) {
-    if let Some(request) = plan.variants.iter().find_map(|variant| variant.load.untyped_body()) {
+    if let Some(request) = plan
+        .variants
+        .iter()
+        .find_map(|variant| variant.load.untyped_body())
+    {
         let body = request.body.trim_start();
-        let kind = if body.starts_with(['{', '[']) { "application/json" } else { "TYPE" };
+        let kind = if body.starts_with(['{', '[']) {
+            "application/json"
+        } else {
+            "TYPE"
+        };
         print::tell!(
             "note: the body of {} {} has no Content-Type, and a service may not read it: -H 'content-type: {kind}'",
             request.method,
@@ -364,7 +437,11 @@ fn tell_untyped_body(plan: &Plan) {
 /// The name of a folder as the name of an experiment has it; `None` where nothing is left of it.
 pub fn slug(folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().ok()?;
-    Some(model::text::slug(&folder.file_name()?.to_string_lossy(), 40)).filter(|name| !name.is_empty())
+    Some(model::text::slug(
+        &folder.file_name()?.to_string_lossy(),
+        40,
+    ))
+    .filter(|name| !name.is_empty())
 }
 
 pub fn unwritable(error: WriteError) -> CliError {

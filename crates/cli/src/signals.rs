@@ -81,8 +81,11 @@ pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
         let first_ns = AtomicU64::new(0);
         let again = move || {
             let now_ns = monotonic_ns();
-            let before = first_ns.compare_exchange(0, now_ns, Ordering::SeqCst, Ordering::SeqCst).err();
-            let is_echo = before.is_some_and(|before_ns| now_ns.saturating_sub(before_ns) < ECHO_NS);
+            let before = first_ns
+                .compare_exchange(0, now_ns, Ordering::SeqCst, Ordering::SeqCst)
+                .err();
+            let is_echo =
+                before.is_some_and(|before_ns| now_ns.saturating_sub(before_ns) < ECHO_NS);
             if armed.swap(true, Ordering::SeqCst) && !is_echo {
                 live::leave();
                 exit(i32::from(INTERRUPTED));
@@ -99,7 +102,10 @@ pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
             stop();
         }
     };
-    thread::Builder::new().name("signals".into()).spawn(wait).context("cannot start a thread")?;
+    thread::Builder::new()
+        .name("signals".into())
+        .spawn(wait)
+        .context("cannot start a thread")?;
     Ok(())
 }
 

@@ -16,7 +16,10 @@ use crate::{Cli, print};
 
 /// The visible commands by purpose. A longer list than a dozen would not be read.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Measure", &["compare", "run", "load", "capacity", "tune", "init"]),
+    (
+        "Measure",
+        &["compare", "run", "load", "capacity", "tune", "init"],
+    ),
     ("Read", &["report", "history", "profile", "explain"]),
     ("CI", &["gate"]),
     ("Machine", &["doctor"]),
@@ -44,12 +47,16 @@ pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Er
         words.splice(at..=at + usize::from(all), ["explain".into()]);
     }
     let matches = command().try_get_matches_from(words);
-    matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(without_secrets)
+    matches
+        .and_then(|matches| Cli::from_arg_matches(&matches))
+        .map_err(without_secrets)
 }
 
 /// Removes apparent secrets of the arguments from an error of clap.
 pub fn without_secrets(mut error: clap::Error) -> clap::Error {
-    let of_field = error.get(ContextKind::InvalidArg).is_some_and(|arg| arg.to_string().contains(FIELD));
+    let of_field = error
+        .get(ContextKind::InvalidArg)
+        .is_some_and(|arg| arg.to_string().contains(FIELD));
     let told = |text: &String| plan::quotable(text);
     let context: Vec<(ContextKind, ContextValue)> = error
         .context()
@@ -58,13 +65,20 @@ pub fn without_secrets(mut error: clap::Error) -> clap::Error {
                 // All words except the first may be the value of a header field, which is not marked as such.
                 ContextValue::String(text) if of_field && kind == ContextKind::InvalidValue => {
                     let mut words = text.split_whitespace();
-                    let (first, more) = (words.next().unwrap_or_default(), words.next().map_or("", |_| " …"));
+                    let (first, more) = (
+                        words.next().unwrap_or_default(),
+                        words.next().map_or("", |_| " …"),
+                    );
                     ContextValue::String(told(&first.to_owned()) + more)
                 }
                 ContextValue::String(text) => ContextValue::String(told(text)),
-                ContextValue::Strings(texts) => ContextValue::Strings(texts.iter().map(told).collect()),
+                ContextValue::Strings(texts) => {
+                    ContextValue::Strings(texts.iter().map(told).collect())
+                }
                 ContextValue::StyledStrs(texts) => {
-                    let told = texts.iter().map(|text| StyledStr::from(told(&text.to_string())));
+                    let told = texts
+                        .iter()
+                        .map(|text| StyledStr::from(told(&text.to_string())));
                     ContextValue::StyledStrs(told.collect())
                 }
                 _ => return None,
@@ -81,7 +95,11 @@ pub fn without_secrets(mut error: clap::Error) -> clap::Error {
 
 pub fn command_at(words: &[OsString]) -> usize {
     let mut at = 1;
-    while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
+    while let Some(word) = words
+        .get(at)
+        .and_then(|word| word.to_str())
+        .filter(|word| word.starts_with('-'))
+    {
         at += if word == "--records" { 2 } else { 1 };
     }
     at
@@ -97,15 +115,21 @@ fn topic(words: &[OsString]) -> Option<usize> {
 /// The command line with its help in groups.
 pub fn command() -> Command {
     let command = Cli::command();
-    let groups: String = GROUPS.iter().map(|group| section(&command, group)).collect();
-    let template =
-        format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{{options}}{{after-help}}");
+    let groups: String = GROUPS
+        .iter()
+        .map(|group| section(&command, group))
+        .collect();
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{{options}}{{after-help}}"
+    );
     command.help_template(template).after_help(topics())
 }
 
 /// The examples, and all available pages.
 fn topics() -> String {
-    PAGES.iter().fold(EXAMPLES.to_owned(), |text, (name, _)| text + ", " + name)
+    PAGES
+        .iter()
+        .fold(EXAMPLES.to_owned(), |text, (name, _)| text + ", " + name)
 }
 
 fn section(command: &Command, (heading, names): &(&str, &[&str])) -> String {
@@ -145,7 +169,10 @@ pub struct ManArgs {
 
 pub fn man(args: &ManArgs) -> anyhow::Result<u8> {
     write_man(&args.folder).map_err(|error| {
-        CliError::new(exit::SELF, format!("{}: cannot be written: {error}", args.folder.display()))
+        CliError::new(
+            exit::SELF,
+            format!("{}: cannot be written: {error}", args.folder.display()),
+        )
     })?;
     Ok(0)
 }
@@ -187,15 +214,28 @@ mod tests {
     #[test]
     fn each_command_that_is_shown_stands_in_one_group_and_there_are_a_dozen() {
         let command = command();
-        let shown: Vec<&str> =
-            command.get_subcommands().filter(|one| !one.is_hide_set()).map(Command::get_name).collect();
-        let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let shown: Vec<&str> = command
+            .get_subcommands()
+            .filter(|one| !one.is_hide_set())
+            .map(Command::get_name)
+            .collect();
+        let grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| names.iter().copied())
+            .collect();
         assert!(grouped.len() <= 12 && shown.len() <= 12, "{shown:?}");
         for name in shown {
-            assert_eq!(grouped.iter().filter(|other| **other == name).count(), 1, "{name}");
+            assert_eq!(
+                grouped.iter().filter(|other| **other == name).count(),
+                1,
+                "{name}"
+            );
         }
         let help = command.clone().render_help().to_string();
-        assert!(help.lines().all(|line| line.chars().count() <= 120), "{help}");
+        assert!(
+            help.lines().all(|line| line.chars().count() <= 120),
+            "{help}"
+        );
         assert!(help.contains("\nMeasure:\n  compare "), "{help}");
     }
 
@@ -217,7 +257,8 @@ mod tests {
             let words = ["proofload", "--records", "a", "help", name].map(OsString::from);
             assert!(parsed(words).is_ok(), "{name}");
         }
-        let error = parsed(["proofload", "help", "run"].map(OsString::from)).expect_err("that is clap's");
+        let error =
+            parsed(["proofload", "help", "run"].map(OsString::from)).expect_err("that is clap's");
         assert_eq!(error.kind(), clap::error::ErrorKind::DisplayHelp);
     }
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use analysis::Conclusion;
 use analysis::tune::{
-    self, Catalogue, Chosen, Keep, Purpose, Runtime, ServiceFacts, Setting, SettingChange, StepOutcome,
-    TuneSpec, TuneStep, Tuning, Wish,
+    self, Catalogue, Chosen, Keep, Purpose, Runtime, ServiceFacts, Setting, SettingChange,
+    StepOutcome, TuneSpec, TuneStep, Tuning, Wish,
 };
 use clap::Args;
 use lab::{LabError, RealEnvironment, Stop};
@@ -72,10 +72,20 @@ pub struct TuneArgs {
     tries: Vec<String>,
     /// Try only these settings of the catalogue (docs/tuning.md), by name, separated by commas. `none` for
     /// --try alone
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Settings")]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        help_heading = "Settings"
+    )]
     only: Vec<String>,
     /// Leave out these settings of the catalogue
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Settings")]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        help_heading = "Settings"
+    )]
     without: Vec<String>,
     /// A limit that the advised settings must keep, such as 'memory < +20%'. May be repeated
     #[arg(long, value_name = "LIMIT", help_heading = "Settings")]
@@ -108,9 +118,16 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     print::fits(args.form.form(), &[&report::CSV, &report::JUNIT])?;
     let mut base = Base::of(args)?;
     wish(args, &mut base.plan.tune);
-    let read =
-        |text: &String| Keep::read(text).map_err(|why| CliError::usage(format!("--keep {text}: {why}")));
-    let keep = base.plan.tune.keep.iter().map(read).collect::<Result<Vec<Keep>, _>>()?;
+    let read = |text: &String| {
+        Keep::read(text).map_err(|why| CliError::usage(format!("--keep {text}: {why}")))
+    };
+    let keep = base
+        .plan
+        .tune
+        .keep
+        .iter()
+        .map(read)
+        .collect::<Result<Vec<Keep>, _>>()?;
     check_metrics(&base.plan, &keep)?;
     if !base.plan.design.co_primary.is_empty() {
         let metric = base.plan.design.metric.name();
@@ -119,20 +136,38 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     let facts = base.facts();
     // Also without --list, because problems are reported before anything starts.
     let chosen = chosen(&base.plan.tune, &facts, Path::new("…"))?;
-    base.plan.tune.tries.iter().try_for_each(|text| base.check(text))?;
+    base.plan
+        .tune
+        .tries
+        .iter()
+        .try_for_each(|text| base.check(text))?;
     if args.list {
         return list(&chosen);
     }
-    something_to_try(&self::chosen(&base.plan.tune, &facts.at_most(), Path::new("…"))?)?;
+    something_to_try(&self::chosen(
+        &base.plan.tune,
+        &facts.at_most(),
+        Path::new("…"),
+    )?)?;
     args.write.iter().try_for_each(|path| print::absent(path))?;
-    let folder = args.out.clone().unwrap_or_else(|| records::claim(&format!("tune-{}", base.plan.name)));
+    let folder = args
+        .out
+        .clone()
+        .unwrap_or_else(|| records::claim(&format!("tune-{}", base.plan.name)));
     // Our files are written to it, whose names might already be in use.
     preflight::record(&folder)?;
     preflight::plan(&base.plan, None)?;
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|error| {
-        CliError::new(exit::SELF, format!("{}: cannot be made: {error}", folder.display()))
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder)
+        .map_err(|error| {
+            CliError::new(
+                exit::SELF,
+                format!("{}: cannot be made: {error}", folder.display()),
+            )
             .hint("name a folder that you may write to with --out")
-    })?;
+        })?;
     let folder = folder.canonicalize()?;
     let stop = Stop::default();
     signals::stop_on_first(stop.clone(), run::STOPPING)?;
@@ -154,9 +189,9 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
 
 fn check_metrics(plan: &Plan, keep: &[Keep]) -> Result<(), CliError> {
     if plan.design.pacing().is_open() || plan.design.metric.quantile().is_some() {
-        let message =
-            "tune judges services at their limit, in closed loop: throughput, cpu_per_request or peak_memory";
-        let hint = "leave out --rate, latencies and capacity; compare the choice with --rate afterwards";
+        let message = "tune judges services at their limit, in closed loop: throughput, cpu_per_request or peak_memory";
+        let hint =
+            "leave out --rate, latencies and capacity; compare the choice with --rate afterwards";
         return Err(CliError::usage(message).hint(hint));
     }
     let is_had = |keep: &&Keep| {
@@ -165,8 +200,11 @@ fn check_metrics(plan: &Plan, keep: &[Keep]) -> Result<(), CliError> {
             .is_some_and(|metric| keep.is_latency() || metric.row().loops != MetricLoop::Search)
     };
     match keep.iter().find(|keep| !is_had(keep)) {
-        Some(keep) => Err(CliError::usage(format!("--keep '{}': there is no such figure here", keep.text))
-            .hint("limits are on memory, cpu_per_request, throughput, p50, p90, p99 and p99.9")),
+        Some(keep) => Err(CliError::usage(format!(
+            "--keep '{}': there is no such figure here",
+            keep.text
+        ))
+        .hint("limits are on memory, cpu_per_request, throughput, p50, p90, p99 and p99.9")),
         None => Ok(()),
     }
 }
@@ -190,15 +228,20 @@ fn chosen(tune: &plan::Tune, facts: &ServiceFacts, folder: &Path) -> Result<Chos
         let hint = plan::did_you_mean(name, "it has", names);
         return Err(CliError::usage(format!("the catalogue has no `{name}`")).hint(hint));
     }
-    let wish = Wish { only: tune.only.clone(), without: tune.without.clone() };
+    let wish = Wish {
+        only: tune.only.clone(),
+        without: tune.without.clone(),
+    };
     let mut chosen = catalogue.chosen(facts, &wish, folder);
     let mut own: Vec<Setting> = Vec::new();
     for text in &tune.tries {
-        let refused = |why: String| CliError::usage(format!("--try '{}': {why}", plan::quotable(text)));
+        let refused =
+            |why: String| CliError::usage(format!("--try '{}': {why}", plan::quotable(text)));
         let setting = tune::tried(text).map_err(refused)?;
         // Two equal rows cannot be distinguished.
-        if let Some((name, value)) =
-            setting.variables().find(|(name, value)| facts.env.get(*name).is_some_and(|is| is == value))
+        if let Some((name, value)) = setting
+            .variables()
+            .find(|(name, value)| facts.env.get(*name).is_some_and(|is| is == value))
         {
             return Err(refused(format!("{name} is {value} already")));
         }
@@ -217,8 +260,10 @@ fn chosen(tune: &plan::Tune, facts: &ServiceFacts, folder: &Path) -> Result<Chos
     chosen.settings.extend(own);
     let most = stats::SETTINGS_MAX;
     if chosen.settings.len() > most {
-        let message =
-            format!("{} settings are more than a screening can hold, {most}", chosen.settings.len());
+        let message = format!(
+            "{} settings are more than a screening can hold, {most}",
+            chosen.settings.len()
+        );
         return Err(CliError::usage(message)
             .hint("name those that matter with --only, or leave some out with --without"));
     }
@@ -236,10 +281,21 @@ fn something_to_try(chosen: &Chosen) -> Result<(), CliError> {
 fn list(chosen: &Chosen) -> anyhow::Result<u8> {
     let mut out = String::new();
     for setting in &chosen.settings {
-        let levels: Vec<&str> = setting.levels.iter().map(|level| level.name.as_str()).collect();
+        let levels: Vec<&str> = setting
+            .levels
+            .iter()
+            .map(|level| level.name.as_str())
+            .collect();
         let tries = plan::masked(None, &levels.join(", "));
-        out += &format!("{}\n    tries   {tries}\n", plan::masked(None, &setting.name));
-        let told = [("price", &setting.cost), ("seen", &setting.seen), ("source", &setting.source)];
+        out += &format!(
+            "{}\n    tries   {tries}\n",
+            plan::masked(None, &setting.name)
+        );
+        let told = [
+            ("price", &setting.cost),
+            ("seen", &setting.seen),
+            ("source", &setting.source),
+        ];
         for (what, text) in told.into_iter().filter(|(_, text)| !text.is_empty()) {
             out += &format!("    {what:<7} {text}\n");
         }
@@ -301,8 +357,15 @@ impl TuneRun<'_> {
         };
         let mut tuning = Tuning::new(spec);
         let (mut experiment, mut unwritten) = (None, None);
-        let names: Vec<&str> = chosen.settings.iter().map(|setting| setting.name.as_str()).collect();
-        let (settings, budget) = (many(names.len() as u64, "setting"), span(self.args.budget.as_secs_f64()));
+        let names: Vec<&str> = chosen
+            .settings
+            .iter()
+            .map(|setting| setting.name.as_str())
+            .collect();
+        let (settings, budget) = (
+            many(names.len() as u64, "setting"),
+            span(self.args.budget.as_secs_f64()),
+        );
         print::tell!("{settings} to try, {budget} at most: {}", names.join(", "));
         let mut first = Some(first);
         while let Some(step) = tuning.next_step().map_err(|short| too_short(&short))? {
@@ -344,13 +407,16 @@ impl TuneRun<'_> {
             most_s: AS_IT_IS_MOST_S,
             rate_per_s: None,
         };
-        let (record, result) =
-            self.experiment(&step, &[], "as-it-is", |plan| plan.design.drop_disturbed = false)?;
+        let (record, result) = self.experiment(&step, &[], "as-it-is", |plan| {
+            plan.design.drop_disturbed = false
+        })?;
         result.map_err(run::failed)?;
         if let Some(finding) = invalid(&analysis::conclude(&record)) {
             let mark = model::FindingCode::mark(&finding.check).unwrap_or_default();
             let message = format!("the service as it is: {mark} {}", finding.evidence);
-            return Err(CliError::new(exit::VOID, message).hint(finding.remedy.to_string()).into());
+            return Err(CliError::new(exit::VOID, message)
+                .hint(finding.remedy.to_string())
+                .into());
         }
         self.before = Some(record.clone());
         Ok(record)
@@ -370,7 +436,10 @@ impl TuneRun<'_> {
         let directory = self.folder.join(format!("{:02}-{name}", self.number));
         let course = Course::new(&self.base.name, text, plan, Some(&directory))?;
         // The service runs on this machine, so no confirmation is needed.
-        let course = Course { made_by: MadeBy::Tune, ..course };
+        let course = Course {
+            made_by: MadeBy::Tune,
+            ..course
+        };
         run::ready(course, self.stop.clone())
     }
 
@@ -384,9 +453,17 @@ impl TuneRun<'_> {
         let settings = &tuning.spec.settings;
         let (name, told) = words(step, settings);
         let left_s = self.args.budget.as_secs_f64() - self.began.elapsed().as_secs_f64();
-        print::tell!("{told}: about {}; {} left at most", span(step.seconds.max(1.0)), span(left_s.max(0.0)));
+        print::tell!(
+            "{told}: about {}; {} left at most",
+            span(step.seconds.max(1.0)),
+            span(left_s.max(0.0))
+        );
         let (confirms, per_core) = (step.confirms(), tuning.per_core());
-        let latency = self.keep.iter().find(|keep| keep.is_latency()).and_then(|keep| keep.figure.metric());
+        let latency = self
+            .keep
+            .iter()
+            .find(|keep| keep.is_latency())
+            .and_then(|keep| keep.figure.metric());
         self.experiment(step, settings, &name, |plan| {
             if shares {
                 plan.design.cpus = Cpus::Shared;
@@ -401,9 +478,11 @@ impl TuneRun<'_> {
             match step.rate_per_s.zip(latency) {
                 // Slices are then as long as the quantile requires.
                 Some((rate, metric)) => {
-                    (plan.design.metric, plan.design.rate) = (metric, Some(PlannedRate::PerSecond(rate)));
+                    (plan.design.metric, plan.design.rate) =
+                        (metric, Some(PlannedRate::PerSecond(rate)));
                     for variant in &mut plan.variants {
-                        variant.load.connections = variant.load.connections.max(capacity::CONNECTIONS);
+                        variant.load.connections =
+                            variant.load.connections.max(capacity::CONNECTIONS);
                     }
                 }
                 None => {
@@ -420,8 +499,12 @@ impl TuneRun<'_> {
         name: &str,
         adjust: impl FnOnce(&mut Plan),
     ) -> anyhow::Result<StepRun> {
-        let (text, names) =
-            tune::experiment(&self.base.text, &self.base.plan.variants[0], settings, &step.rows);
+        let (text, names) = tune::experiment(
+            &self.base.text,
+            &self.base.plan.variants[0],
+            settings,
+            &step.rows,
+        );
         let mut plan = plan::parse(&text, &self.base.directory).map_err(|problems| {
             match (step.purpose, &problems[..]) {
                 // This is the result for the setting, and not an error of the whole tuning.
@@ -454,7 +537,11 @@ impl TuneRun<'_> {
     ///
     /// # Errors
     /// If nothing more can be measured: the record cannot be written, or the load generator does not work.
-    fn outcome(&self, step: &TuneStep, ran: anyhow::Result<StepRun>) -> anyhow::Result<StepOutcome> {
+    fn outcome(
+        &self,
+        step: &TuneStep,
+        ran: anyhow::Result<StepRun>,
+    ) -> anyhow::Result<StepOutcome> {
         let (record, result) = match ran {
             // A missing program or an unreadable file: the tuning continues without this setting.
             Err(error) if matches!(step.purpose, Purpose::Smoke(_)) => {
@@ -481,8 +568,14 @@ impl TuneRun<'_> {
         {
             return Ok(StepOutcome::Failed(why));
         }
-        let block_s = record.complete_blocks().last().and_then(|block| block.seconds);
-        Ok(StepOutcome::Measured(tune::figures(&record, &conclusion), block_s.unwrap_or(step.seconds)))
+        let block_s = record
+            .complete_blocks()
+            .last()
+            .and_then(|block| block.seconds);
+        Ok(StepOutcome::Measured(
+            tune::figures(&record, &conclusion),
+            block_s.unwrap_or(step.seconds),
+        ))
     }
 
     /// Why a setting alone cannot be combined with others.
@@ -508,7 +601,9 @@ impl TuneRun<'_> {
         // For a command from flags, folders are absolute.
         if is_elsewhere && Path::new(&self.base.name).is_file() {
             let (path, folder) = (path.display(), self.base.directory.display());
-            print::tell!("note: folders in {path} are relative to {folder}: copy it there to run it");
+            print::tell!(
+                "note: folders in {path} are relative to {folder}: copy it there to run it"
+            );
         }
         Ok(path.display().to_string())
     }
@@ -531,10 +626,17 @@ impl TuneRun<'_> {
                 "services and load generator share the processors, because processes were tried: what those gain is a lower bound",
             ),
         ];
-        let notes = notes.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note.to_owned());
-        let command = self.base.plan.variants[0].entry_service().and_then(plan::Service::command);
+        let notes = notes
+            .into_iter()
+            .filter(|(holds, _)| *holds)
+            .map(|(_, note)| note.to_owned());
+        let command = self.base.plan.variants[0]
+            .entry_service()
+            .and_then(plan::Service::command);
         report::Advice {
-            service: command.map_or(String::new(), |it| plan::command_line(plan::masked_words(&it.command))),
+            service: command.map_or(String::new(), |it| {
+                plan::command_line(plan::masked_words(&it.command))
+            }),
             ended: interrupted.then(|| "it was interrupted".to_owned()),
             seconds: self.began.elapsed().as_secs_f64(),
             folder: records::typed(&self.folder).display().to_string(),
@@ -547,48 +649,82 @@ impl TuneRun<'_> {
 
     /// Prints the advice, and writes it to the folder too.
     fn print(&self, advice: &report::Advice) -> anyhow::Result<()> {
-        print::keep(&self.folder, "advice", |form, path| print::write(advice, form, path));
+        print::keep(&self.folder, "advice", |form, path| {
+            print::write(advice, form, path)
+        });
         print::result(advice, self.args.form.form(), self.args.amount)
     }
 }
 
 /// Name and description of a step's record.
 fn words(step: &TuneStep, settings: &[Setting]) -> (String, String) {
-    let (rows, blocks, at) = (step.rows.len(), step.blocks, rate(step.rate_per_s.unwrap_or_default()));
+    let (rows, blocks, at) = (
+        step.rows.len(),
+        step.blocks,
+        rate(step.rate_per_s.unwrap_or_default()),
+    );
     match step.purpose {
         Purpose::Baseline => ("as-it-is".to_owned(), "the service as it is".to_owned()),
         Purpose::Smoke(of) => {
             let (of, level) = (&settings[of], step.rows[0][of]);
-            (format!("alone-{}", slug(&of.name, 30)), format!("alone: {}", of.level(level)))
+            (
+                format!("alone-{}", slug(&of.name, 30)),
+                format!("alone: {}", of.level(level)),
+            )
         }
         Purpose::Together => {
-            let on = step.rows[0].iter().zip(settings).filter(|(level, _)| **level > 0);
+            let on = step.rows[0]
+                .iter()
+                .zip(settings)
+                .filter(|(level, _)| **level > 0);
             let on: Vec<&str> = on.map(|(level, of)| of.level(*level)).collect();
-            ("together".to_owned(), format!("a trial did not start: trying again with {}", on.join(", ")))
+            (
+                "together".to_owned(),
+                format!("a trial did not start: trying again with {}", on.join(", ")),
+            )
         }
         Purpose::Screen { pair, of } => (
             format!("screen-{pair}"),
-            format!("screening: pair {pair} of {of}, {}", many(rows as u64, "row")),
+            format!(
+                "screening: pair {pair} of {of}, {}",
+                many(rows as u64, "row")
+            ),
         ),
         Purpose::Race(of) => {
-            let levels: Vec<&str> = step.rows.iter().map(|row| settings[of].level(row[of])).collect();
-            (format!("race-{}", slug(&settings[of].name, 30)), format!("which level: {}", levels.join(", ")))
+            let levels: Vec<&str> = step
+                .rows
+                .iter()
+                .map(|row| settings[of].level(row[of]))
+                .collect();
+            (
+                format!("race-{}", slug(&settings[of].name, 30)),
+                format!("which level: {}", levels.join(", ")),
+            )
         }
-        Purpose::Latency { pair } => {
-            (format!("at-a-rate-{pair}"), format!("what helps, at {at}: pair {pair}"))
-        }
-        Purpose::Confirm => {
-            ("confirm".to_owned(), format!("confirming the choice on {}", many(blocks.into(), "fresh block")))
-        }
-        Purpose::ConfirmLatency => {
-            ("confirm-at-a-rate".to_owned(), format!("and at {at}, on {}", many(blocks.into(), "more block")))
-        }
+        Purpose::Latency { pair } => (
+            format!("at-a-rate-{pair}"),
+            format!("what helps, at {at}: pair {pair}"),
+        ),
+        Purpose::Confirm => (
+            "confirm".to_owned(),
+            format!(
+                "confirming the choice on {}",
+                many(blocks.into(), "fresh block")
+            ),
+        ),
+        Purpose::ConfirmLatency => (
+            "confirm-at-a-rate".to_owned(),
+            format!("and at {at}, on {}", many(blocks.into(), "more block")),
+        ),
     }
 }
 
 /// The first finding that forbids a conclusion.
 fn invalid(conclusion: &Conclusion) -> Option<&Finding> {
-    conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid)
+    conclusion
+        .findings
+        .iter()
+        .find(|finding| finding.grade == Grade::Invalid)
 }
 
 /// The row that did not start. `None` if all did.
@@ -599,12 +735,18 @@ fn not_started(record: &Record) -> Option<usize> {
 
 fn too_short(short: &tune::TooShort) -> CliError {
     let minutes = (short.needed_s / 60.0).ceil();
-    CliError::usage(short).hint(format!("--budget {minutes}m, or fewer settings with --only and --without"))
+    CliError::usage(short).hint(format!(
+        "--budget {minutes}m, or fewer settings with --only and --without"
+    ))
 }
 
 /// Whether numbers of processes are tried with too few processors to reserve some for the generator.
 fn shares_cores(settings: &[Setting], facts: &ServiceFacts) -> bool {
-    let mut changes = settings.iter().flat_map(|setting| &setting.levels).flat_map(|level| &level.changes);
+    let mut changes = settings
+        .iter()
+        .flat_map(|setting| &setting.levels)
+        .flat_map(|level| &level.changes);
     facts.cores <= SHARED_CORES_MAX
-        && changes.any(|change| matches!(change, SettingChange::Cluster(_) | SettingChange::Nginx(_)))
+        && changes
+            .any(|change| matches!(change, SettingChange::Cluster(_) | SettingChange::Nginx(_)))
 }

@@ -13,8 +13,8 @@ use crate::cut::{ThreadTrees, native_threads};
 use crate::doubt::{DoubtKind, Note};
 use crate::explanation::mean;
 use crate::{
-    CpuProfile, Cut, HeapProfile, Naming, NativeProfile, ProfileReadError, TimeWindow, Tree, cpu_tree,
-    heap_tree,
+    CpuProfile, Cut, HeapProfile, Naming, NativeProfile, ProfileReadError, TimeWindow, Tree,
+    cpu_tree, heap_tree,
 };
 
 /// Resource use of a service in a window, by the kernel's accounting.
@@ -35,10 +35,15 @@ pub(crate) struct CaptureReader<'a> {
 impl<'a> CaptureReader<'a> {
     /// The captures of variants in the plan.
     pub fn of(record: &'a Record) -> CaptureReader<'a> {
-        let known =
-            record.captures.iter().filter(|capture| capture.variant < record.header.plan.variants.len());
+        let known = record
+            .captures
+            .iter()
+            .filter(|capture| capture.variant < record.header.plan.variants.len());
         let keyed = known.map(|capture| ((capture.kind, capture.variant, capture.round), capture));
-        CaptureReader { captures: keyed.collect(), record }
+        CaptureReader {
+            captures: keyed.collect(),
+            record,
+        }
     }
 
     pub fn get(&self, kind: CaptureKind, variant: usize, round: u32) -> Option<&'a Capture> {
@@ -47,28 +52,45 @@ impl<'a> CaptureReader<'a> {
 
     /// All windows of a kind and variant, in order of their rounds.
     pub fn all(&self, kind: CaptureKind, variant: usize) -> impl Iterator<Item = &'a Capture> {
-        self.captures.range((kind, variant, 0)..=(kind, variant, u32::MAX)).map(|(_, capture)| *capture)
+        self.captures
+            .range((kind, variant, 0)..=(kind, variant, u32::MAX))
+            .map(|(_, capture)| *capture)
     }
 
     /// The variants with CPU profiles or windows without a profiler, in the plan's order.
     pub fn variants(&self) -> Vec<usize> {
-        let known = |key: &&(CaptureKind, usize, u32)| matches!(key.0, CaptureKind::Cpu | CaptureKind::Plain);
-        let variants: BTreeSet<usize> = self.captures.keys().filter(known).map(|key| key.1).collect();
+        let known = |key: &&(CaptureKind, usize, u32)| {
+            matches!(key.0, CaptureKind::Cpu | CaptureKind::Plain)
+        };
+        let variants: BTreeSet<usize> = self
+            .captures
+            .keys()
+            .filter(known)
+            .map(|key| key.1)
+            .collect();
         variants.into_iter().collect()
     }
 
     /// Number of rounds with CPU profiles and responses.
     pub fn rounds(&self) -> u32 {
         let of = |capture: &&&Capture| capture.kind == CaptureKind::Cpu && capture.requests > 0;
-        let rounds = self.captures.values().filter(of).map(|capture| capture.round);
+        let rounds = self
+            .captures
+            .values()
+            .filter(of)
+            .map(|capture| capture.round);
         rounds.collect::<BTreeSet<u32>>().len() as u32
     }
 
     /// The services of a variant, its entry first.
     pub fn services(&self, variant: usize) -> Vec<&'a str> {
         let captures = [CaptureKind::Cpu, CaptureKind::Plain];
-        let captures = captures.into_iter().flat_map(|kind| self.all(kind, variant));
-        let names = captures.flat_map(|capture| &capture.services).map(|service| service.service.as_str());
+        let captures = captures
+            .into_iter()
+            .flat_map(|kind| self.all(kind, variant));
+        let names = captures
+            .flat_map(|capture| &capture.services)
+            .map(|service| service.service.as_str());
         let entry = &self.record.header.plan.variants[variant].entry;
         let mut names = model::distinct(names);
         // Stable: the others stay in the order of their start.
@@ -77,8 +99,15 @@ impl<'a> CaptureReader<'a> {
     }
 
     /// A service of a variant in all windows.
-    pub fn of_service(&self, variant: usize, service: &str) -> impl Iterator<Item = &'a CapturedService> {
-        let all = self.captures.iter().filter(move |(key, _)| key.1 == variant);
+    pub fn of_service(
+        &self,
+        variant: usize,
+        service: &str,
+    ) -> impl Iterator<Item = &'a CapturedService> {
+        let all = self
+            .captures
+            .iter()
+            .filter(move |(key, _)| key.1 == variant);
         all.filter_map(move |(_, capture)| find(capture, service))
     }
 
@@ -90,24 +119,37 @@ impl<'a> CaptureReader<'a> {
     /// omitted.
     pub fn uses(&self, kind: CaptureKind, variant: usize, service: &str) -> BTreeMap<u32, Use> {
         let all = self.all(kind, variant);
-        all.filter_map(|capture| Some((capture.round, used(capture, find(capture, service)?.cpu_ns)?)))
-            .collect()
+        all.filter_map(|capture| {
+            Some((
+                capture.round,
+                used(capture, find(capture, service)?.cpu_ns)?,
+            ))
+        })
+        .collect()
     }
 
     /// CPU time per successful response of all services together, without a profiler, by round.
     pub fn plain_cpu_us(&self, variant: usize) -> BTreeMap<u32, f64> {
         let all = self.all(CaptureKind::Plain, variant);
-        let sum =
-            |capture: &Capture| capture.services.iter().map(|one| one.cpu_ns).fold(0, u64::saturating_add);
-        all.filter_map(|capture| Some((capture.round, used(capture, sum(capture))?.cpu_us))).collect()
+        let sum = |capture: &Capture| {
+            capture
+                .services
+                .iter()
+                .map(|one| one.cpu_ns)
+                .fold(0, u64::saturating_add)
+        };
+        all.filter_map(|capture| Some((capture.round, used(capture, sum(capture))?.cpu_us)))
+            .collect()
     }
 }
 
 fn used(capture: &Capture, cpu_ns: u64) -> Option<Use> {
     let seconds = capture.end_ns.saturating_sub(capture.start_ns) as f64 / 1e9;
     let requests = capture.requests as f64;
-    (capture.requests > 0 && seconds > 0.0)
-        .then(|| Use { cpu_us: cpu_ns as f64 / requests / 1e3, per_s: requests / seconds })
+    (capture.requests > 0 && seconds > 0.0).then(|| Use {
+        cpu_us: cpu_ns as f64 / requests / 1e3,
+        per_s: requests / seconds,
+    })
 }
 
 /// A service of a capture by its name.
@@ -117,14 +159,20 @@ pub(crate) fn find<'a>(capture: &'a Capture, service: &str) -> Option<&'a Captur
 
 /// CPU time of all threads of a process, in nanoseconds.
 pub(crate) fn cpu_ns(process: &CapturedProcess) -> u64 {
-    process.threads.iter().map(|thread| thread.cpu_ns).fold(0, u64::saturating_add)
+    process
+        .threads
+        .iter()
+        .map(|thread| thread.cpu_ns)
+        .fold(0, u64::saturating_add)
 }
 
 /// Counters of a service's JavaScript threads that can serve requests, without npm and PM2's daemon, which
 /// have event loops too.
 pub(crate) fn counters(service: &CapturedService) -> impl Iterator<Item = &NodeCounters> {
     let agents = service.processes.iter().flat_map(|process| &process.agents);
-    agents.filter(|agent| agent.role != "tool").filter_map(|agent| agent.counters.as_ref())
+    agents
+        .filter(|agent| agent.role != "tool")
+        .filter_map(|agent| agent.counters.as_ref())
 }
 
 /// Counters of the thread with the busiest event loop. The primary of a cluster and a log-writing thread are
@@ -197,7 +245,10 @@ impl OpenedProfiles<'_> {
         read: fn(&[u8]) -> Result<T, ProfileReadError>,
         otherwise: DoubtKind,
     ) -> Result<T, Note> {
-        let bytes = self.0.file(&file.path).map_err(|problem| Note::new(otherwise, problem))?;
+        let bytes = self
+            .0
+            .file(&file.path)
+            .map_err(|problem| Note::new(otherwise, problem))?;
         read(&bytes).map_err(|error| {
             let doubt = match error {
                 ProfileReadError::CutOff { .. } => DoubtKind::ProfileCutOff,
@@ -211,16 +262,36 @@ impl OpenedProfiles<'_> {
 impl Profiles for OpenedProfiles<'_> {
     fn cpu(&self, file: &ProfileFile, window: TimeWindow, directory: &str) -> Result<Cut, Note> {
         let profile = self.read(file, CpuProfile::read, DoubtKind::WorkerUnprofiled)?;
-        Ok(cpu_tree(&profile, Some(window), &Naming { directory, source: self.0 }))
+        Ok(cpu_tree(
+            &profile,
+            Some(window),
+            &Naming {
+                directory,
+                source: self.0,
+            },
+        ))
     }
 
     fn native(&self, file: &ProfileFile, directory: &str) -> Result<ThreadTrees, Note> {
         let profile = self.read(file, NativeProfile::read, DoubtKind::NotCaptured)?;
-        Ok(native_threads(&profile, &Naming { directory, source: self.0 }))
+        Ok(native_threads(
+            &profile,
+            &Naming {
+                directory,
+                source: self.0,
+            },
+        ))
     }
 
     fn heap(&self, file: &ProfileFile, directory: &str) -> Result<Tree, Note> {
         let profile = self.read(file, HeapProfile::read, DoubtKind::NotCaptured)?;
-        Ok(heap_tree(&profile, &Naming { directory, source: self.0 }).tree)
+        Ok(heap_tree(
+            &profile,
+            &Naming {
+                directory,
+                source: self.0,
+            },
+        )
+        .tree)
     }
 }

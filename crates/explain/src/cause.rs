@@ -53,7 +53,11 @@ type CostCause = (f64, String);
 /// A topic that may be a cause: its own functions, whether the packages they call are part of it, and its
 /// text. The text is made from the entry function, the cost of the topic in the more expensive variant, and
 /// its figures.
-type Topic = (fn(&Frame) -> bool, bool, fn(&Frame, &TopicCost, String) -> Option<String>);
+type Topic = (
+    fn(&Frame) -> bool,
+    bool,
+    fn(&Frame, &TopicCost, String) -> Option<String>,
+);
 
 const TOPICS: [Topic; 6] = [
     (topic::sync_crypto, true, crypto),
@@ -76,11 +80,15 @@ pub(crate) fn story(case: &CauseInput<'_>) -> Option<String> {
     let topics = TOPICS.iter().map(|(own, with_packages, text)| {
         let (before, after) = case.both(*own, *with_packages);
         let found = more_expensive(&before, &after);
-        case.cause(before.us, after.us, |figures| text(found.begin(|_| true)?, found, figures))
+        case.cause(before.us, after.us, |figures| {
+            text(found.begin(|_| true)?, found, figures)
+        })
     });
     let causes = topics.chain([compression(case), garbage(case)]).flatten();
     let cause = causes.reduce(|best, next| if next.0 > best.0 { next } else { best });
-    cause.map(|(_, text)| text).or_else(|| largest_function(case))
+    cause
+        .map(|(_, text)| text)
+        .or_else(|| largest_function(case))
 }
 
 /// Costs that a service could reduce by changing its code, with their place, most expensive first.
@@ -89,8 +97,13 @@ pub fn proposals(subject: &ExplainedService) -> Vec<String> {
     let found = TOPICS.iter().filter_map(|(own, with_packages, text)| {
         let found = topic::find(&subject.tree, *own, *with_packages);
         let part = found.us / all;
-        let figures = format!("{}/request, {} of its CPU time", micros(found.us), share(part));
-        let text = (part >= PROPOSED_SHARE_MIN).then(|| text(found.begin(|_| true)?, &found, figures))??;
+        let figures = format!(
+            "{}/request, {} of its CPU time",
+            micros(found.us),
+            share(part)
+        );
+        let text = (part >= PROPOSED_SHARE_MIN)
+            .then(|| text(found.begin(|_| true)?, &found, figures))??;
         Some((part, text))
     });
     let mut found: Vec<(f64, String)> = found.collect();
@@ -101,7 +114,10 @@ pub fn proposals(subject: &ExplainedService) -> Vec<String> {
 impl CauseInput<'_> {
     /// The parts of a topic in both variants.
     fn both(&self, own: fn(&Frame) -> bool, with_packages: bool) -> (TopicCost, TopicCost) {
-        (topic::find(self.trees.0, own, with_packages), topic::find(self.trees.1, own, with_packages))
+        (
+            topic::find(self.trees.0, own, with_packages),
+            topic::find(self.trees.1, own, with_packages),
+        )
     }
 
     /// The change as a share of the difference.
@@ -145,8 +161,10 @@ impl CauseInput<'_> {
 fn largest_function(case: &CauseInput<'_>) -> Option<String> {
     let named = |change: &&CostChange<Frame>| {
         let javascript = change.what.kind.is_javascript();
-        let compiled = change.what.kind == CodeKind::Native && !change.what.function.starts_with('(');
-        (javascript || compiled) && case.share(change.baseline, change.variant) >= FUNCTION_SHARE_MIN
+        let compiled =
+            change.what.kind == CodeKind::Native && !change.what.function.starts_with('(');
+        (javascript || compiled)
+            && case.share(change.baseline, change.variant) >= FUNCTION_SHARE_MIN
     };
     let change = case.of.functions.iter().find(named)?;
     let whose = match (&change.what.package, change.what.kind) {
@@ -169,9 +187,15 @@ fn more_expensive<'f>(before: &'f TopicCost, after: &'f TopicCost) -> &'f TopicC
 /// service calls it.
 fn called_by(found: &TopicCost) -> String {
     match found.caller() {
-        Some((caller, handler)) if caller == handler => format!(", called by {}", caller.in_sentence()),
+        Some((caller, handler)) if caller == handler => {
+            format!(", called by {}", caller.in_sentence())
+        }
         Some((caller, handler)) => {
-            format!(", called by {} for {}", caller.in_sentence(), handler.in_sentence())
+            format!(
+                ", called by {} for {}",
+                caller.in_sentence(),
+                handler.in_sentence()
+            )
         }
         None => String::new(),
     }
@@ -187,7 +211,13 @@ fn sync_calls(begin: &Frame, found: &TopicCost, figures: String) -> Option<Strin
     blocking("A call that blocks", begin, found, &figures, help)
 }
 
-fn blocking(what: &str, begin: &Frame, found: &TopicCost, figures: &str, help: &str) -> Option<String> {
+fn blocking(
+    what: &str,
+    begin: &Frame,
+    found: &TopicCost,
+    figures: &str,
+    help: &str,
+) -> Option<String> {
     let (begin, called_by) = (begin.in_sentence(), called_by(found));
     Some(format!(
         "{what} the main thread: {begin}{called_by}, takes {figures}. The process serves no other request while it runs; {help}."
@@ -203,9 +233,16 @@ fn moved_crypto(case: &CauseInput<'_>) -> Option<String> {
     let (pool_before, pool_after) = case.kind(CodeKind::ThreadPool);
     let (main, taken) = (after - before, pool_after - pool_before);
     // At most the smaller of all increases and all decreases may have moved.
-    let changes = || case.of.functions.iter().map(|change| change.difference.value);
-    let turned_over =
-        changes().map(|us| us.max(0.0)).sum::<f64>().min(changes().map(|us| (-us).max(0.0)).sum());
+    let changes = || {
+        case.of
+            .functions
+            .iter()
+            .map(|change| change.difference.value)
+    };
+    let turned_over = changes()
+        .map(|us| us.max(0.0))
+        .sum::<f64>()
+        .min(changes().map(|us| (-us).max(0.0)).sum());
     let large = main.abs() > 0.0 && main.abs() >= CAUSE_SHARE_MIN * turned_over;
     let moved = main * taken < 0.0 && taken.abs() >= MOVED_SHARE_MIN * main.abs();
     // If the difference is not smaller than the moved work, the difference is to be explained.
@@ -215,9 +252,16 @@ fn moved_crypto(case: &CauseInput<'_>) -> Option<String> {
         return None;
     }
     let (before_name, after_name) = (shown(&case.of.baseline), shown(&case.of.variant));
-    let (blocking, free) = if main > 0.0 { (after_name, before_name) } else { (before_name, after_name) };
+    let (blocking, free) = if main > 0.0 {
+        (after_name, before_name)
+    } else {
+        (before_name, after_name)
+    };
     let (on_main, left) = (micros(before.max(after)), micros(before.min(after)));
-    let (on_pool, little) = (micros(pool_before.max(pool_after)), micros(pool_before.min(pool_after)));
+    let (on_pool, little) = (
+        micros(pool_before.max(pool_after)),
+        micros(pool_before.min(pool_after)),
+    );
     Some(format!(
         "Crypto runs on the main thread in {blocking} and on the thread pool in {free}: {}{}, takes {on_main}/request of the main \
          thread in {blocking} and {left} in {free}, while the pool's threads take {little} in {blocking} and {on_pool} in {free}. About \
@@ -229,7 +273,9 @@ fn moved_crypto(case: &CauseInput<'_>) -> Option<String> {
 }
 
 fn templates(_: &Frame, found: &TopicCost, figures: String) -> Option<String> {
-    let engine = found.begin(|frame| !topic::view_lookup(frame)).and_then(Frame::package_name);
+    let engine = found
+        .begin(|frame| !topic::view_lookup(frame))
+        .and_then(Frame::package_name);
     let called_by = called_by(found);
     Some(match engine {
         Some(engine) => format!(
@@ -250,20 +296,26 @@ fn compression(case: &CauseInput<'_>) -> Option<CostCause> {
         return None;
     }
     let with_pool = |tree: &Tree, main: &TopicCost| {
-        let (all, named) =
-            topic::pool(tree, |function| has_part(COMPRESSING, &function.to_ascii_lowercase()));
+        let (all, named) = topic::pool(tree, |function| {
+            has_part(COMPRESSING, &function.to_ascii_lowercase())
+        });
         let rival = topic::find(tree, asks_for_crypto, false);
         // If the pool's functions have no names, its work belongs to whatever keeps the main thread busier
         // with calls.
         let unnamed = if main.us > rival.us { all } else { 0.0 };
         main.us + if named > 0.0 { named } else { unnamed }
     };
-    let (before, after) = (with_pool(case.trees.0, &main_before), with_pool(case.trees.1, &main_after));
+    let (before, after) = (
+        with_pool(case.trees.0, &main_before),
+        with_pool(case.trees.1, &main_after),
+    );
     let (all, found, tree, coding) = match after >= before {
         true => (after, &main_after, case.trees.1, &case.codings.1),
         false => (before, &main_before, case.trees.0, &case.codings.0),
     };
-    let by = found.begin(|frame| frame.kind == CodeKind::Middleware).and_then(Frame::package_name);
+    let by = found
+        .begin(|frame| frame.kind == CodeKind::Middleware)
+        .and_then(Frame::package_name);
     case.cause(before, after, |figures| {
         Some(format!(
             "Compressing responses{}{}: {figures}, {} of it on the thread pool{}. It saves bytes and costs CPU time, so whether it pays is \
@@ -290,9 +342,14 @@ fn algorithm(tree: &Tree, coding: Option<&str>) -> &'static str {
         (&["gzip", "x-gzip"], "gzip", " with gzip"),
         (&["deflate"], "deflate", " with deflate"),
     ];
-    let called =
-        |part: &str| tree.frames.iter().any(|frame| frame.function.to_ascii_lowercase().contains(part));
-    let said = KNOWN.iter().find(|(codings, _, _)| coding.is_some_and(|coding| codings.contains(&coding)));
+    let called = |part: &str| {
+        tree.frames
+            .iter()
+            .any(|frame| frame.function.to_ascii_lowercase().contains(part))
+    };
+    let said = KNOWN
+        .iter()
+        .find(|(codings, _, _)| coding.is_some_and(|coding| codings.contains(&coding)));
     let found = said.or_else(|| KNOWN.iter().find(|(_, part, _)| called(part)));
     found.map_or("", |(_, _, text)| *text)
 }
@@ -304,8 +361,15 @@ fn level(tree: &Tree) -> Option<&'static str> {
         ("deflate_slow", "its search is that of zlib's levels 4 to 9"),
         ("deflate_fast", "its search is that of zlib's levels 1 to 3"),
     ];
-    let called = |part: &str| tree.frames.iter().any(|frame| frame.function.contains(part));
-    KNOWN.iter().find(|(part, _)| called(part)).map(|(_, text)| *text)
+    let called = |part: &str| {
+        tree.frames
+            .iter()
+            .any(|frame| frame.function.contains(part))
+    };
+    KNOWN
+        .iter()
+        .find(|(part, _)| called(part))
+        .map(|(_, text)| *text)
 }
 
 fn json(begin: &Frame, found: &TopicCost, figures: String) -> Option<String> {
@@ -313,20 +377,29 @@ fn json(begin: &Frame, found: &TopicCost, figures: String) -> Option<String> {
         "JSON: {}{}{}, takes {figures}. V8 shows JSON.stringify and JSON.parse as time of the function that calls them; what is \
          sent as it was last time need not be made again.",
         begin.in_sentence(),
-        begin.package_name().map(|package| format!(" of {package}")).unwrap_or_default(),
+        begin
+            .package_name()
+            .map(|package| format!(" of {package}"))
+            .unwrap_or_default(),
         called_by(found),
     ))
 }
 
 fn logging(begin: &Frame, found: &TopicCost, figures: String) -> Option<String> {
     let (who, help) = match begin.package_name() {
-        Some(package) => (package, "fewer lines, or a destination that gathers them, cost less"),
+        Some(package) => (
+            package,
+            "fewer lines, or a destination that gathers them, cost less",
+        ),
         None => (
             "console.log".to_owned(),
             "it writes each line before it returns, to files, terminals and pipes alike; a logger that gathers lines costs less",
         ),
     };
-    Some(format!("Writing log lines: {who}{}, takes {figures}; {help}.", called_by(found)))
+    Some(format!(
+        "Writing log lines: {who}{}, takes {figures}; {help}.",
+        called_by(found)
+    ))
 }
 
 fn apm(begin: &Frame, _: &TopicCost, figures: String) -> Option<String> {

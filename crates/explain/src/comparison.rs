@@ -26,7 +26,9 @@ use model::quantity::{share, small_share};
 use crate::cost::{by_round, mean_tree};
 use crate::explanation::mean;
 use crate::tree::without_waiting;
-use crate::{CodeKind, CostChange, CostComparison, CostInterval, Frame, Tax, Tree, TreeUnit, merge};
+use crate::{
+    CodeKind, CostChange, CostComparison, CostInterval, Frame, Tax, Tree, TreeUnit, merge,
+};
 
 /// The cost of a request in each round, in microseconds or the unit of the trees.
 pub(crate) type Rounds = BTreeMap<u32, Tree>;
@@ -60,13 +62,22 @@ pub(crate) fn add(rounds: &mut Rounds, round: u32, tree: &Tree, named: Option<&s
 /// is reconciled and no cause is reported.
 pub fn compare_trees(baseline: (&str, &Tree), variant: (&str, &Tree)) -> CostComparison {
     let rounds = |tree: &Tree| Rounds::from([(1, without_waiting(tree))]);
-    difference((baseline.0, &rounds(baseline.1)), (variant.0, &rounds(variant.1))).comparison
+    difference(
+        (baseline.0, &rounds(baseline.1)),
+        (variant.0, &rounds(variant.1)),
+    )
+    .comparison
 }
 
 /// The differences between two variants with these names, over common rounds. If there are none, between the
 /// means of all rounds.
 pub(crate) fn difference(baseline: (&str, &Rounds), variant: (&str, &Rounds)) -> CostDifference {
-    let common: Vec<u32> = baseline.1.keys().copied().filter(|round| variant.1.contains_key(round)).collect();
+    let common: Vec<u32> = baseline
+        .1
+        .keys()
+        .copied()
+        .filter(|round| variant.1.contains_key(round))
+        .collect();
     let trees = |of: &Rounds| match common.is_empty() {
         true => vec![mean_tree(of.values())],
         false => common.iter().map(|round| of[round].clone()).collect(),
@@ -75,11 +86,17 @@ pub(crate) fn difference(baseline: (&str, &Rounds), variant: (&str, &Rounds)) ->
     let (mean_before, mean_after) = (mean_tree(before.iter()), mean_tree(after.iter()));
     // Moved functions of the baseline, by their function in the variant.
     let moved = moved(&mean_before, &mean_after);
-    let mut functions = changes(&before, &after, |frame| Some(moved.get(frame).unwrap_or(frame).clone()));
+    let mut functions = changes(&before, &after, |frame| {
+        Some(moved.get(frame).unwrap_or(frame).clone())
+    });
     let mut was: BTreeMap<Frame, Frame> = moved.into_iter().map(|(from, to)| (to, from)).collect();
-    functions.iter_mut().for_each(|change| change.was = was.remove(&change.what));
+    functions
+        .iter_mut()
+        .for_each(|change| change.was = was.remove(&change.what));
     let total = changes(&before, &after, |_| Some(()));
-    let total = total.first().map_or(CostInterval::exactly(0.0), |change| change.difference);
+    let total = total
+        .first()
+        .map_or(CostInterval::exactly(0.0), |change| change.difference);
     let comparison = CostComparison {
         baseline: baseline.0.into(),
         variant: variant.0.into(),
@@ -94,7 +111,12 @@ pub(crate) fn difference(baseline: (&str, &Rounds), variant: (&str, &Rounds)) ->
         story: None,
         waiting: None,
     };
-    CostDifference { comparison, baseline: mean_before, variant: mean_after, common: common.len() }
+    CostDifference {
+        comparison,
+        baseline: mean_before,
+        variant: mean_after,
+        common: common.len(),
+    }
 }
 
 /// The union of both sides' keys, largest change first.
@@ -103,15 +125,37 @@ fn changes<K: Ord + Clone>(
     after: &[Tree],
     key: impl Fn(&Frame) -> Option<K>,
 ) -> Vec<CostChange<K>> {
-    let both: Vec<BTreeMap<K, f64>> = before.iter().chain(after).map(|tree| tree.sums(&key)).collect();
+    let both: Vec<BTreeMap<K, f64>> = before
+        .iter()
+        .chain(after)
+        .map(|tree| tree.sums(&key))
+        .collect();
     let change = |(what, values): (K, Vec<f64>)| {
         let (before, after) = values.split_at(before.len());
-        let difference = CostInterval::over(before.iter().zip(after).map(|(before, after)| after - before));
-        let [baseline, variant] = [before, after].map(|side| mean(side.iter().copied()).unwrap_or(0.0));
-        CostChange { what, was: None, baseline, variant, difference }
+        let difference = CostInterval::over(
+            before
+                .iter()
+                .zip(after)
+                .map(|(before, after)| after - before),
+        );
+        let [baseline, variant] =
+            [before, after].map(|side| mean(side.iter().copied()).unwrap_or(0.0));
+        CostChange {
+            what,
+            was: None,
+            baseline,
+            variant,
+            difference,
+        }
     };
     let mut changes: Vec<CostChange<K>> = by_round(&both).into_iter().map(change).collect();
-    changes.sort_by(|one, other| other.difference.value.abs().total_cmp(&one.difference.value.abs()));
+    changes.sort_by(|one, other| {
+        other
+            .difference
+            .value
+            .abs()
+            .total_cmp(&one.difference.value.abs())
+    });
     changes
 }
 
@@ -144,7 +188,9 @@ fn by_name(tree: &Tree) -> BTreeMap<FunctionKey<'_>, Vec<&Frame>> {
 
 fn is_named(frame: &Frame) -> bool {
     let name = &frame.function;
-    !frame.file.is_empty() && !name.starts_with('(') && name.chars().nth(NAME_CHARS_MIN - 1).is_some()
+    !frame.file.is_empty()
+        && !name.starts_with('(')
+        && name.chars().nth(NAME_CHARS_MIN - 1).is_some()
 }
 
 fn known(frame: &Frame) -> FunctionKey<'_> {
@@ -154,7 +200,12 @@ fn known(frame: &Frame) -> FunctionKey<'_> {
         .split_once(": ")
         .map(|(service, _)| service)
         .filter(|_| frame.kind == CodeKind::Application);
-    (service, frame.package.as_ref().map(|package| package.name.as_str()), frame.kind, &frame.function)
+    (
+        service,
+        frame.package.as_ref().map(|package| package.name.as_str()),
+        frame.kind,
+        &frame.function,
+    )
 }
 
 /// Explained share below which no cause is reported.
@@ -178,15 +229,25 @@ pub(crate) fn reconcile(
     taxes: &[Tax],
 ) -> (Option<f64>, String) {
     let (part, mut line) = sentence(measured, profiled);
-    let most = taxes.iter().map(|tax| tax.cpu_ratio.value - 1.0).fold(0.0, f64::max);
+    let most = taxes
+        .iter()
+        .map(|tax| tax.cpu_ratio.value - 1.0)
+        .fold(0.0, f64::max);
     if most > TAX_TOLD {
-        line.push_str(&format!("; the profiler added up to {} to the CPU time", share(most)));
+        line.push_str(&format!(
+            "; the profiler added up to {} to the CPU time",
+            share(most)
+        ));
     }
     (part, line)
 }
 
 fn sentence(measured: Option<&CostInterval>, profiled: f64) -> (Option<f64>, String) {
-    let us = |value: f64| TreeUnit::MicrosPerRequest.difference(&CostInterval::exactly(value)).0;
+    let us = |value: f64| {
+        TreeUnit::MicrosPerRequest
+            .difference(&CostInterval::exactly(value))
+            .0
+    };
     let Some(measured) = measured.filter(|measured| measured.is_finite()) else {
         let line = "the comparison has no figure of CPU time per request, so that nothing tells how much the profiles explain";
         return (None, line.to_owned());
@@ -194,21 +255,35 @@ fn sentence(measured: Option<&CostInterval>, profiled: f64) -> (Option<f64>, Str
     if !measured.excludes_zero() {
         let (value, ends) = TreeUnit::MicrosPerRequest.difference(measured);
         let ends = ends.map(|ends| format!(", {ends}")).unwrap_or_default();
-        return (None, format!("no difference in CPU time per request to explain ({value}{ends})"));
+        return (
+            None,
+            format!("no difference in CPU time per request to explain ({value}{ends})"),
+        );
     }
     let difference = format!("{}/request", us(measured.value));
     let part = profiled / measured.value;
     if !part.is_finite() {
-        return (None, format!("profiles cannot be compared with {difference}"));
+        return (
+            None,
+            format!("profiles cannot be compared with {difference}"),
+        );
     }
     let line = match part {
-        part if part < 0.0 => format!("profiles do not explain {difference}: they see {}", us(profiled)),
+        part if part < 0.0 => format!(
+            "profiles do not explain {difference}: they see {}",
+            us(profiled)
+        ),
         part if part < EXPLAINED_MIN => {
-            format!("profiles explain only {} of {difference}: too little to tell a cause", small_share(part))
+            format!(
+                "profiles explain only {} of {difference}: too little to tell a cause",
+                small_share(part)
+            )
         }
         part if part > EXPLAINED_MAX => {
             let part = small_share(part);
-            format!("profiles explain {part} of {difference}: more than there is, so no cause is told")
+            format!(
+                "profiles explain {part} of {difference}: more than there is, so no cause is told"
+            )
         }
         part => format!("profiles explain {} of {difference}", share(part)),
     };
@@ -244,11 +319,17 @@ mod tests {
         let after = side(&[&[("both", Core, 53.0)], &[("both", Core, 75.0)]]);
         let found = compared(&before, &after).comparison;
         assert_eq!(found.functions[0].what.function, "gone");
-        assert_eq!((found.functions[0].baseline, found.functions[0].variant), (11.0, 0.0));
+        assert_eq!(
+            (found.functions[0].baseline, found.functions[0].variant),
+            (11.0, 0.0)
+        );
         // A machine-wide drift of 20 µs between the rounds is in both and cancels out: 3 and 5, not 53 to 75.
         let both = &found.functions[1];
         assert_eq!((both.difference.value, both.baseline), (4.0, 60.0));
-        assert!((both.difference.high - (4.0 + 12.706_2)).abs() < 1e-3, "{both:?}");
+        assert!(
+            (both.difference.high - (4.0 + 12.706_2)).abs() < 1e-3,
+            "{both:?}"
+        );
         assert_eq!(found.profiled_us.value, -7.0);
     }
 
@@ -258,7 +339,10 @@ mod tests {
         (frame.file, frame.line) = (place.0.into(), place.1);
         if let Some(version) = version {
             frame.kind = CodeKind::Middleware;
-            frame.package = Some(Package { name: "kept".into(), version: Some(version.into()) });
+            frame.package = Some(Package {
+                name: "kept".into(),
+                version: Some(version.into()),
+            });
         }
         tree
     }
@@ -276,20 +360,57 @@ mod tests {
             add(&mut after, 1, &at(function, to, None, 13.0), None);
         }
         add(&mut after, 1, &at("twin", ("b.js", 9), None, 1.0), None);
-        add(&mut before, 1, &at("send", ("index.js", 7), Some("1.0.0"), 5.0), None);
-        add(&mut after, 1, &at("send", ("index.js", 7), Some("2.0.0"), 4.0), None);
+        add(
+            &mut before,
+            1,
+            &at("send", ("index.js", 7), Some("1.0.0"), 5.0),
+            None,
+        );
+        add(
+            &mut after,
+            1,
+            &at("send", ("index.js", 7), Some("2.0.0"), 4.0),
+            None,
+        );
         let found = compared(&before, &after).comparison;
         let of = |name: &str| -> Vec<&CostChange<Frame>> {
-            found.functions.iter().filter(|change| change.what.function.starts_with(name)).collect()
+            found
+                .functions
+                .iter()
+                .filter(|change| change.what.function.starts_with(name))
+                .collect()
         };
-        let [check] = of("check")[..] else { panic!("listed twice: {:?}", of("check")) };
-        assert_eq!((check.baseline, check.variant, check.difference.value), (10.0, 13.0, 3.0));
-        assert_eq!((check.what.line, check.was.as_ref().map(|was| was.line)), (42, Some(30)));
-        assert_eq!(of("send").len(), 1, "of another version it is the same function");
-        assert_eq!([of("twin").len(), of("t").len() - of("twin").len(), of("(anon").len()], [3, 2, 2]);
+        let [check] = of("check")[..] else {
+            panic!("listed twice: {:?}", of("check"))
+        };
+        assert_eq!(
+            (check.baseline, check.variant, check.difference.value),
+            (10.0, 13.0, 3.0)
+        );
+        assert_eq!(
+            (check.what.line, check.was.as_ref().map(|was| was.line)),
+            (42, Some(30))
+        );
+        assert_eq!(
+            of("send").len(),
+            1,
+            "of another version it is the same function"
+        );
+        assert_eq!(
+            [
+                of("twin").len(),
+                of("t").len() - of("twin").len(),
+                of("(anon").len()
+            ],
+            [3, 2, 2]
+        );
         assert_eq!(
             found.profiled_us.value,
-            found.functions.iter().map(|change| change.difference.value).sum::<f64>()
+            found
+                .functions
+                .iter()
+                .map(|change| change.difference.value)
+                .sum::<f64>()
         );
     }
 
@@ -301,7 +422,13 @@ mod tests {
         let found = compared(&before, &after);
         assert_eq!(found.common, 0);
         assert_eq!(found.comparison.profiled_us, CostInterval::exactly(4.0));
-        assert_eq!(compared(&Rounds::new(), &Rounds::new()).comparison.profiled_us.value, 0.0);
+        assert_eq!(
+            compared(&Rounds::new(), &Rounds::new())
+                .comparison
+                .profiled_us
+                .value,
+            0.0
+        );
     }
 
     #[test]
@@ -311,7 +438,11 @@ mod tests {
         let mut side = Rounds::new();
         add(&mut side, 1, &frame, Some("api"));
         add(&mut side, 1, &frame, Some("origin"));
-        let mut files: Vec<&str> = side[&1].frames.iter().map(|frame| frame.file.as_str()).collect();
+        let mut files: Vec<&str> = side[&1]
+            .frames
+            .iter()
+            .map(|frame| frame.file.as_str())
+            .collect();
         files.sort_unstable();
         assert_eq!(files, ["api: server.js", "origin: server.js"]);
     }
@@ -323,29 +454,91 @@ mod tests {
             throughput_ratio: CostInterval::exactly(1.0),
         };
         let told = |profiled: f64, ends: Option<(f64, f64)>, most: f64| {
-            let measured = ends.map(|(low, high)| CostInterval { value: (low + high) / 2.0, low, high });
+            let measured = ends.map(|(low, high)| CostInterval {
+                value: (low + high) / 2.0,
+                low,
+                high,
+            });
             reconcile(measured.as_ref(), profiled, &[tax(1.04), tax(most)])
         };
         let hundred = (90.0, 110.0);
         for (profiled, ends, share, line) in [
-            (76.44, (80.0, 88.0), Some(0.91), "profiles explain 91 % of +84.0 µs/request"),
-            (-76.44, (-88.0, -80.0), Some(0.91), "profiles explain 91 % of −84.0 µs/request"),
-            (80.0, hundred, Some(0.8), "profiles explain 80 % of +100 µs/request"),
-            (125.0, hundred, Some(1.25), "profiles explain 125 % of +100 µs/request"),
-            (79.9, hundred, Some(0.799), "only 79.9 % of +100 µs/request: too little to tell a cause"),
-            (125.1, hundred, Some(1.251), "% of +100 µs/request: more than there is, so no cause is told"),
-            (-40.0, hundred, Some(-0.4), "profiles do not explain +100 µs/request: they see −40.0 µs"),
-            (50.0, (-5.0, 11.0), None, "no difference in CPU time per request to explain (+3.0 µs, −5.0"),
-            (50.0, (0.0, 11.0), None, "no difference in CPU time per request to explain"),
+            (
+                76.44,
+                (80.0, 88.0),
+                Some(0.91),
+                "profiles explain 91 % of +84.0 µs/request",
+            ),
+            (
+                -76.44,
+                (-88.0, -80.0),
+                Some(0.91),
+                "profiles explain 91 % of −84.0 µs/request",
+            ),
+            (
+                80.0,
+                hundred,
+                Some(0.8),
+                "profiles explain 80 % of +100 µs/request",
+            ),
+            (
+                125.0,
+                hundred,
+                Some(1.25),
+                "profiles explain 125 % of +100 µs/request",
+            ),
+            (
+                79.9,
+                hundred,
+                Some(0.799),
+                "only 79.9 % of +100 µs/request: too little to tell a cause",
+            ),
+            (
+                125.1,
+                hundred,
+                Some(1.251),
+                "% of +100 µs/request: more than there is, so no cause is told",
+            ),
+            (
+                -40.0,
+                hundred,
+                Some(-0.4),
+                "profiles do not explain +100 µs/request: they see −40.0 µs",
+            ),
+            (
+                50.0,
+                (-5.0, 11.0),
+                None,
+                "no difference in CPU time per request to explain (+3.0 µs, −5.0",
+            ),
+            (
+                50.0,
+                (0.0, 11.0),
+                None,
+                "no difference in CPU time per request to explain",
+            ),
         ] {
             let (found, said) = told(profiled, Some(ends), 1.05);
-            assert_eq!(found.map(|share| (share * 1e6).round() / 1e6), share, "{said}");
+            assert_eq!(
+                found.map(|share| (share * 1e6).round() / 1e6),
+                share,
+                "{said}"
+            );
             assert!(said.contains(line), "{said}");
         }
-        assert!(is_sound(0.8) && is_sound(1.25) && ![0.799, 1.251, f64::NAN].into_iter().any(is_sound));
+        assert!(
+            is_sound(0.8) && is_sound(1.25) && ![0.799, 1.251, f64::NAN].into_iter().any(is_sound)
+        );
         let (_, taxed) = told(10.0, Some((9.0, 11.0)), 1.14);
-        assert!(taxed.ends_with("; the profiler added up to 14 % to the CPU time"), "{taxed}");
-        for (profiled, ends) in [(1.0, Some((1.0, f64::INFINITY))), (f64::NAN, Some(hundred)), (1.0, None)] {
+        assert!(
+            taxed.ends_with("; the profiler added up to 14 % to the CPU time"),
+            "{taxed}"
+        );
+        for (profiled, ends) in [
+            (1.0, Some((1.0, f64::INFINITY))),
+            (f64::NAN, Some(hundred)),
+            (1.0, None),
+        ] {
             assert_eq!(told(profiled, ends, 1.0).0, None, "{profiled} {ends:?}");
         }
     }

@@ -20,8 +20,8 @@ use crate::captures::Use;
 use crate::explanation::mean;
 use crate::observed::{Observed, ProcessTree};
 use crate::{
-    Cost, CostInterval, ExplainedService, Frame, FunctionCost, FunctionValue, LineCost, Tax, Tree, merge,
-    tree,
+    Cost, CostInterval, ExplainedService, Frame, FunctionCost, FunctionValue, LineCost, Tax, Tree,
+    merge, tree,
 };
 
 /// Maximum number of lines shown per function.
@@ -51,7 +51,10 @@ impl ExplainedService {
             service: String::new(),
             requests: 0,
             cpu_us: CostInterval::exactly(tree.total()),
-            tax: Tax { cpu_ratio: CostInterval::exactly(1.0), throughput_ratio: CostInterval::exactly(1.0) },
+            tax: Tax {
+                cpu_ratio: CostInterval::exactly(1.0),
+                throughput_ratio: CostInterval::exactly(1.0),
+            },
             kinds: costs(rounds, |frame| Some(frame.kind)),
             packages: costs(rounds, Frame::package_name),
             functions: rows(&tree, rounds, observed),
@@ -66,10 +69,18 @@ impl ExplainedService {
 /// The profiler's overhead, from the resource use with and without it, by round. Zero if no round has both.
 pub(crate) fn tax(with: &BTreeMap<u32, Use>, without: &BTreeMap<u32, Use>) -> Tax {
     let ratios = |of: fn(&Use) -> f64| {
-        let both = with.iter().filter_map(|(round, with)| Some((of(with), of(without.get(round)?))));
-        CostInterval::over(both.filter(|(_, without)| *without > 0.0).map(|(with, without)| with / without))
+        let both = with
+            .iter()
+            .filter_map(|(round, with)| Some((of(with), of(without.get(round)?))));
+        CostInterval::over(
+            both.filter(|(_, without)| *without > 0.0)
+                .map(|(with, without)| with / without),
+        )
     };
-    Tax { cpu_ratio: ratios(|used| used.cpu_us), throughput_ratio: ratios(|used| used.per_s) }
+    Tax {
+        cpu_ratio: ratios(|used| used.cpu_us),
+        throughput_ratio: ratios(|used| used.per_s),
+    }
 }
 
 /// Values of each key, one per round. Zero if a round has none.
@@ -77,7 +88,9 @@ pub(crate) fn by_round<K: Ord + Clone>(rounds: &[BTreeMap<K, f64>]) -> BTreeMap<
     let mut values: BTreeMap<K, Vec<f64>> = BTreeMap::new();
     for (place, round) in rounds.iter().enumerate() {
         for (key, value) in round {
-            values.entry(key.clone()).or_insert_with(|| vec![0.0; rounds.len()])[place] = *value;
+            values
+                .entry(key.clone())
+                .or_insert_with(|| vec![0.0; rounds.len()])[place] = *value;
         }
     }
     values
@@ -86,15 +99,21 @@ pub(crate) fn by_round<K: Ord + Clone>(rounds: &[BTreeMap<K, f64>]) -> BTreeMap<
 fn costs<K: Ord + Clone>(rounds: &[Tree], key: impl Fn(&Frame) -> Option<K>) -> Vec<Cost<K>> {
     let sums: Vec<BTreeMap<K, f64>> = rounds.iter().map(|tree| tree.sums(&key)).collect();
     let values = by_round(&sums).into_iter();
-    let mut costs: Vec<Cost<K>> =
-        values.map(|(what, values)| Cost { what, us: CostInterval::over(values) }).collect();
+    let mut costs: Vec<Cost<K>> = values
+        .map(|(what, values)| Cost {
+            what,
+            us: CostInterval::over(values),
+        })
+        .collect();
     costs.sort_by(|one, other| other.us.value.total_cmp(&one.us.value));
     costs
 }
 
 fn rows(tree: &Tree, rounds: &[Tree], observed: &[Observed]) -> Vec<FunctionCost> {
-    let sums: Vec<BTreeMap<Frame, f64>> =
-        rounds.iter().map(|tree| tree.sums(|frame| Some(frame.clone()))).collect();
+    let sums: Vec<BTreeMap<Frame, f64>> = rounds
+        .iter()
+        .map(|tree| tree.sums(|frame| Some(frame.clone())))
+        .collect();
     let self_us = by_round(&sums);
     let spreads = spreads(observed);
     let row = |function: FunctionValue| {
@@ -104,19 +123,32 @@ fn rows(tree: &Tree, rounds: &[Tree], observed: &[Observed]) -> Vec<FunctionCost
             frame: frame.clone(),
             self_us,
             total_us: function.total,
-            workers_us: spreads.get(frame).copied().unwrap_or((self_us.value, self_us.value)),
+            workers_us: spreads
+                .get(frame)
+                .copied()
+                .unwrap_or((self_us.value, self_us.value)),
             lines: most_expensive(&function.lines),
         }
     };
     let mut rows: Vec<FunctionCost> = tree.functions().into_iter().map(row).collect();
     rows.sort_by(|one, other| {
-        other.self_us.value.total_cmp(&one.self_us.value).then(other.total_us.total_cmp(&one.total_us))
+        other
+            .self_us
+            .value
+            .total_cmp(&one.self_us.value)
+            .then(other.total_us.total_cmp(&one.total_us))
     });
     rows
 }
 
 fn most_expensive(lines: &BTreeMap<u32, f64>) -> Vec<LineCost> {
-    let mut lines: Vec<LineCost> = lines.iter().map(|(line, us)| LineCost { line: *line, us: *us }).collect();
+    let mut lines: Vec<LineCost> = lines
+        .iter()
+        .map(|(line, us)| LineCost {
+            line: *line,
+            us: *us,
+        })
+        .collect();
     lines.sort_by(|one, other| other.us.total_cmp(&one.us));
     lines.truncate(LINES_MAX);
     lines
@@ -150,14 +182,18 @@ fn own_requests(observed: &Observed) -> Vec<(&ProcessTree, f64)> {
     let part = |process: &ProcessTree| if told { said(process) } else { spent(process) };
     let each = observed.requests as f64 / processes().map(part).sum::<f64>();
     let working = processes().filter(|process| part(process) > 0.0);
-    working.map(|process| (process, part(process) * each)).collect()
+    working
+        .map(|process| (process, part(process) * each))
+        .collect()
 }
 
 /// CPU time seen by profiles and threads, and CPU time counted by the kernel in the same windows (positive):
 /// per request, as means over rounds. `None` if the kernel counted nothing.
 pub(crate) fn seen(observed: &[Observed]) -> Option<(f64, f64)> {
     let mean_of = |of: fn(&Observed) -> f64| {
-        let per_request = observed.iter().map(|one| of(one) / one.requests.max(1) as f64 / 1e3);
+        let per_request = observed
+            .iter()
+            .map(|one| of(one) / one.requests.max(1) as f64 / 1e3);
         mean(per_request).unwrap_or(0.0)
     };
     let (seen_us, counted_us) = (mean_of(|one| one.tree.total()), mean_of(|one| one.cpu_ns));

@@ -82,14 +82,22 @@ pub fn cpu_tree(profile: &CpuProfile, window: Option<TimeWindow>, naming: &Namin
     let (mut made, places) = grow(&profile.calls, &spent.self_ns, &mut namer);
     for here in profile.ticks.chunk_by(|one, next| one.node == next.node) {
         let index = here[0].node as usize;
-        let Some(place) = places[index].filter(|_| spent.has_lines(index)) else { continue };
-        let Some(frame) = made.frame_of(place).cloned() else { continue };
+        let Some(place) = places[index].filter(|_| spent.has_lines(index)) else {
+            continue;
+        };
+        let Some(frame) = made.frame_of(place).cloned() else {
+            continue;
+        };
         let call = &profile.calls.functions[profile.calls.nodes[index].call as usize];
         let counted: u64 = here.iter().map(|tick| u64::from(tick.ticks)).sum();
         let samples = counted.max(u64::from(spent.whole[index])).max(1) as f64;
         for tick in here {
             if let Some(line) = namer.line(call, &frame, tick.line) {
-                made.add_line(place, line, spent.self_ns[index] * f64::from(tick.ticks) / samples);
+                made.add_line(
+                    place,
+                    line,
+                    spent.self_ns[index] * f64::from(tick.ticks) / samples,
+                );
             }
         }
     }
@@ -103,13 +111,25 @@ pub fn cpu_tree(profile: &CpuProfile, window: Option<TimeWindow>, naming: &Namin
     notes.extend(spent.gaps());
     notes.extend(namer.notes());
     let (covered_ns, capped_ns, samples) = (spent.covered_ns, spent.capped_ns, spent.samples);
-    Cut { covered_ns, capped_ns, samples, notes, tree }
+    Cut {
+        covered_ns,
+        capped_ns,
+        samples,
+        notes,
+        tree,
+    }
 }
 
 impl Cut {
     /// A cut of data without times.
     fn timeless(tree: Tree, samples: u64, notes: Vec<Note>) -> Cut {
-        Cut { covered_ns: tree.total(), tree, capped_ns: 0.0, samples, notes }
+        Cut {
+            covered_ns: tree.total(),
+            tree,
+            capped_ns: 0.0,
+            samples,
+            notes,
+        }
     }
 }
 
@@ -130,7 +150,12 @@ fn without_agent(profile: &HeapProfile, namer: &mut Namer<'_>) -> Vec<f64> {
         let is_below = node.parent.is_some_and(|parent| of_agent[parent as usize]);
         of_agent.push(is_below || namer.is_agent(&calls.functions[node.call as usize]));
     }
-    profile.bytes.iter().zip(of_agent).map(|(bytes, of_agent)| if of_agent { 0.0 } else { *bytes }).collect()
+    profile
+        .bytes
+        .iter()
+        .zip(of_agent)
+        .map(|(bytes, of_agent)| if of_agent { 0.0 } else { *bytes })
+        .collect()
 }
 
 /// V8's name of the root node.
@@ -154,7 +179,10 @@ fn grow(calls: &Calls, own: &[f64], namer: &mut Namer<'_>) -> (Builder, Vec<Opti
     // The function of each call, and of the nearest JavaScript above it if its name depends on that.
     let mut named: HashMap<(u32, Option<usize>), usize> = HashMap::new();
     for (index, node) in calls.nodes.iter().enumerate() {
-        let (caller, script) = node.parent.map(|parent| callers[parent as usize]).unwrap_or_default();
+        let (caller, script) = node
+            .parent
+            .map(|parent| callers[parent as usize])
+            .unwrap_or_default();
         let called = &calls.functions[node.call as usize];
         // The root is no function. Its self time, if any, is shown beside its callees.
         let is_root = node.parent.is_none() && &*called.function == ROOT && !called.scripted;
@@ -163,7 +191,11 @@ fn grow(calls: &Calls, own: &[f64], namer: &mut Namer<'_>) -> (Builder, Vec<Opti
             callers.push((None, None));
             continue;
         }
-        let depends_on = if called.url.is_empty() || called.is_wasm() { script } else { None };
+        let depends_on = if called.url.is_empty() || called.is_wasm() {
+            script
+        } else {
+            None
+        };
         let frame = *named.entry((node.call, depends_on)).or_insert_with(|| {
             let caller = depends_on.and_then(|script| made.frame_at(script)).cloned();
             made.frame(&namer.name(called, caller.as_ref()))
@@ -171,8 +203,16 @@ fn grow(calls: &Calls, own: &[f64], namer: &mut Namer<'_>) -> (Builder, Vec<Opti
         let place = made.place(caller, frame);
         made.add(place, own[index]);
         places.push(Some(place));
-        let script = if called.is_javascript() { Some(frame) } else { script };
-        callers.push(if is_root { (None, None) } else { (Some(place), script) });
+        let script = if called.is_javascript() {
+            Some(frame)
+        } else {
+            script
+        };
+        callers.push(if is_root {
+            (None, None)
+        } else {
+            (Some(place), script)
+        });
     }
     (made, places)
 }
@@ -195,20 +235,33 @@ impl Spent {
     fn within(profile: &CpuProfile, window: Option<TimeWindow>) -> Self {
         let nodes = profile.calls.nodes.len();
         let (self_ns, whole, inside) = (vec![0.0; nodes], vec![0; nodes], vec![0; nodes]);
-        let mut spent = Self { self_ns, whole, inside, ..Self::default() };
+        let mut spent = Self {
+            self_ns,
+            whole,
+            inside,
+            ..Self::default()
+        };
         let window = window.map_or((i128::MIN, i128::MAX), |window| {
             (i128::from(window.start_ns), i128::from(window.end_ns))
         });
         let longest = longest_us(profile);
         let calls = &profile.calls;
-        let called = |node: usize| calls.functions.get_index(calls.nodes.get(node)?.call as usize);
+        let called = |node: usize| {
+            calls
+                .functions
+                .get_index(calls.nodes.get(node)?.call as usize)
+        };
         let is_idle = |call: &CallFrame| &*call.function == IDLE && !call.scripted;
         for (index, sample) in profile.samples.iter().enumerate() {
             let (begin, next) = (sample.at_us, profile.samples.get(index + 1));
             let end = next.map_or(profile.end_us.max(begin), |next| next.at_us);
             let counted = longest.map_or(end, |longest| end.min(begin.saturating_add(longest)));
             let node = sample.node as usize;
-            let touches = spent.add(node, [begin, counted, end].map(|us| i128::from(us) * 1000), window);
+            let touches = spent.add(
+                node,
+                [begin, counted, end].map(|us| i128::from(us) * 1000),
+                window,
+            );
             spent.samples += u64::from(touches && !called(node).is_some_and(is_idle));
         }
         spent
@@ -288,21 +341,47 @@ pub(crate) fn native_threads(profile: &NativeProfile, naming: &Naming<'_>) -> Th
     let frames: Vec<Frame> = profile.frames.iter().zip(&scripts).map(named).collect();
     let mut threads: IndexMap<u32, Builder> = IndexMap::new();
     for stack in &profile.stacks {
-        add(threads.entry(stack.thread).or_default(), profile, stack, &frames);
+        add(
+            threads.entry(stack.thread).or_default(),
+            profile,
+            stack,
+            &frames,
+        );
     }
     let mut texts: Vec<String> = profile.notes.iter().map(|note| clean(note)).collect();
     if profile.lost > 0 {
         let all = profile.lost.saturating_add(profile.samples());
-        texts.push(format!("the kernel lost {} of {} of compiled code", profile.lost, many(all, "sample")));
+        texts.push(format!(
+            "the kernel lost {} of {} of compiled code",
+            profile.lost,
+            many(all, "sample")
+        ));
     }
-    let notes = texts.into_iter().map(Note::remark).chain(namer.notes()).collect();
-    (threads.into_iter().map(|(thread, made)| (thread, made.tree())).collect(), notes)
+    let notes = texts
+        .into_iter()
+        .map(Note::remark)
+        .chain(namer.notes())
+        .collect();
+    (
+        threads
+            .into_iter()
+            .map(|(thread, made)| (thread, made.tree()))
+            .collect(),
+        notes,
+    )
 }
 
 fn add(made: &mut Builder, profile: &NativeProfile, stack: &NativeStack, frames: &[Frame]) {
-    let known = |index: &u32| Some((profile.frames.get(*index as usize)?, frames.get(*index as usize)?));
+    let known = |index: &u32| {
+        Some((
+            profile.frames.get(*index as usize)?,
+            frames.get(*index as usize)?,
+        ))
+    };
     let of_stack: Vec<(&NativeFrame, &Frame)> = stack.frames.iter().filter_map(known).collect();
-    let names = of_stack.iter().map(|(native, _)| (native.name.as_str(), native.module.as_str()));
+    let names = of_stack
+        .iter()
+        .map(|(native, _)| (native.name.as_str(), native.module.as_str()));
     let mut about = thread::of_thread(&stack.thread_name, names);
     let mut place = None;
     let mut go = |place: Option<usize>, frame: &Frame| {
@@ -314,31 +393,62 @@ fn add(made: &mut Builder, profile: &NativeProfile, stack: &NativeStack, frames:
     }
     for (native, frame) in of_stack {
         about = about.or_else(|| thread::of_function(&native.name, &native.module));
-        let kind = if frame.kind == CodeKind::Native { about.unwrap_or(frame.kind) } else { frame.kind };
-        place = go(place, &Frame { kind, ..frame.clone() });
+        let kind = if frame.kind == CodeKind::Native {
+            about.unwrap_or(frame.kind)
+        } else {
+            frame.kind
+        };
+        place = go(
+            place,
+            &Frame {
+                kind,
+                ..frame.clone()
+            },
+        );
     }
-    let nowhere = || compiled(&NativeFrame { name: String::new(), module: String::new() });
+    let nowhere = || {
+        compiled(&NativeFrame {
+            name: String::new(),
+            module: String::new(),
+        })
+    };
     if let Some(place) = place.or_else(|| go(None, &nowhere())) {
         made.add(place, stack.samples as f64 * profile.period_ns as f64);
     }
 }
 
 fn compiled(native: &NativeFrame) -> Frame {
-    let kind = if native.module == KERNEL { CodeKind::Kernel } else { CodeKind::Native };
+    let kind = if native.module == KERNEL {
+        CodeKind::Kernel
+    } else {
+        CodeKind::Native
+    };
     let function = match native.name.as_str() {
         "" | UNKNOWN if native.module == MADE => "(generated code)".to_owned(),
         "" | UNKNOWN => "(unknown)".to_owned(),
         name => clean(name),
     };
-    Frame { function, file: clean(&native.module), line: 0, kind, package: None }
+    Frame {
+        function,
+        file: clean(&native.module),
+        line: 0,
+        kind,
+        package: None,
+    }
 }
 
 /// A JavaScript function, such as `JS:*handle file:///srv/app/server.js:12:3`. The sign before the name is
 /// its compilation tier.
 fn javascript(native: &NativeFrame) -> Option<CallFrame> {
-    let (kind, name) = native.name.split_once(':').filter(|_| native.module == MADE)?;
+    let (kind, name) = native
+        .name
+        .split_once(':')
+        .filter(|_| native.module == MADE)?;
     let name = name.trim_start_matches(['*', '~', '^', '+', '-']);
-    JAVASCRIPT.contains(&kind).then(|| script_frame(name)).filter(CallFrame::is_javascript)
+    JAVASCRIPT
+        .contains(&kind)
+        .then(|| script_frame(name))
+        .filter(CallFrame::is_javascript)
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use crate::label::shown;
 use crate::tree::without_waiting;
 use crate::views::{Call, bottom_up, on_behalf_of, top_down};
 use crate::{
-    CodeKind, CostChange, CostComparison, CostInterval, ExplainedService, Explanation, Frame, LineCost, Tree,
-    TreeUnit, WorkerShare,
+    CodeKind, CostChange, CostComparison, CostInterval, ExplainedService, Explanation, Frame,
+    LineCost, Tree, TreeUnit, WorkerShare,
 };
 
 /// Version of the JSON forms. Within a version, fields may be added, but never renamed or removed.
@@ -50,13 +50,21 @@ impl Why {
         let compared = explanation.comparisons.iter().take(DETAILED_MAX);
         let mut tables: Vec<Table> = compared.flat_map(|of| explained(explanation, of)).collect();
         if explanation.comparisons.is_empty() {
-            tables.extend(explanation.subjects.iter().flat_map(|of| spent(of, &called(explanation, of))));
+            tables.extend(
+                explanation
+                    .subjects
+                    .iter()
+                    .flat_map(|of| spent(of, &called(explanation, of))),
+            );
         }
         tables.push(waiting(explanation));
         tables.retain(|table| !table.rows.is_empty());
         let doubt = |of: &crate::Doubt| {
             let remark = Remark::from(of);
-            Remark { statement: remark.statement.trim_end_matches('.').to_owned(), ..remark }
+            Remark {
+                statement: remark.statement.trim_end_matches('.').to_owned(),
+                ..remark
+            }
         };
         Why {
             reasons: explanation.comparisons.iter().map(reason).collect(),
@@ -69,12 +77,17 @@ impl Why {
     /// The same in order: text visible, tables folded.
     pub fn blocks(self) -> Vec<DocumentPart> {
         let reason = |(heading, sentences): (String, Vec<String>)| {
-            let sentences = sentences.into_iter().map(|text| DocumentPart::Paragraph(Tone::Plain, text));
+            let sentences = sentences
+                .into_iter()
+                .map(|text| DocumentPart::Paragraph(Tone::Plain, text));
             std::iter::once(DocumentPart::Heading(Tone::Strong, heading)).chain(sentences)
         };
         let mut blocks: Vec<DocumentPart> = self.reasons.into_iter().flat_map(reason).collect();
         let tables = self.tables.into_iter().map(DocumentPart::Table).collect();
-        blocks.push(DocumentPart::Folded("Functions, packages and waiting".to_owned(), tables));
+        blocks.push(DocumentPart::Folded(
+            "Functions, packages and waiting".to_owned(),
+            tables,
+        ));
         blocks.push(DocumentPart::Lines(self.method));
         blocks.push(DocumentPart::Findings(self.doubts, None));
         blocks
@@ -82,7 +95,9 @@ impl Why {
 }
 
 fn reason(of: &CostComparison) -> (String, Vec<String>) {
-    let sentences = std::iter::once(&of.reconciliation).chain(&of.story).chain(&of.waiting);
+    let sentences = std::iter::once(&of.reconciliation)
+        .chain(&of.story)
+        .chain(&of.waiting);
     (heading(of), sentences.cloned().collect())
 }
 
@@ -93,39 +108,71 @@ fn heading(of: &CostComparison) -> String {
 /// The name of a variant. Includes the service's name if several of its services have a profile.
 fn called(explanation: &Explanation, of: &ExplainedService) -> String {
     let subjects = &explanation.subjects;
-    let has_several =
-        |one: &ExplainedService| subjects.iter().filter(|other| other.variant == one.variant).count() > 1;
+    let has_several = |one: &ExplainedService| {
+        subjects
+            .iter()
+            .filter(|other| other.variant == one.variant)
+            .count()
+            > 1
+    };
     let several = subjects.iter().any(has_several);
-    let service = if several { format!(": {}", shown(&of.service)) } else { String::new() };
+    let service = if several {
+        format!(": {}", shown(&of.service))
+    } else {
+        String::new()
+    };
     shown(&of.variant) + &service
 }
 
 fn method(explanation: &Explanation) -> Vec<NamedText> {
     // All services of a variant served the same requests.
-    let requests = model::grouped(explanation.subjects.iter().map(|of| (&of.variant, of.requests)));
-    let requests: u64 = requests.iter().filter_map(|(_, each)| each.iter().max()).sum();
+    let requests = model::grouped(
+        explanation
+            .subjects
+            .iter()
+            .map(|of| (&of.variant, of.requests)),
+    );
+    let requests: u64 = requests
+        .iter()
+        .filter_map(|(_, each)| each.iter().max())
+        .sum();
     let captures = format!(
         "{} of trials of their own, {} under the profiler; verdicts rest on trials without it",
         many(explanation.rounds.into(), "round"),
         many(requests, "request")
     );
     let tax = tax(explanation).map(|tax| NamedText::new("tax", tax));
-    std::iter::once(NamedText::new("captures", captures)).chain(tax).collect()
+    std::iter::once(NamedText::new("captures", captures))
+        .chain(tax)
+        .collect()
 }
 
 /// The overhead of the profiler. For many variants, from the smallest to the largest.
 fn tax(explanation: &Explanation) -> Option<String> {
-    let known = |of: &&ExplainedService| of.tax.cpu_ratio.value.is_finite() && of.tax.cpu_ratio.value > 0.0;
+    let known =
+        |of: &&ExplainedService| of.tax.cpu_ratio.value.is_finite() && of.tax.cpu_ratio.value > 0.0;
     let taxed: Vec<&ExplainedService> = explanation.subjects.iter().filter(known).collect();
     let added = |ratio: f64| change_alone(ratio, 1);
     let told = |of: &&ExplainedService| {
         let (cpu, rate) = (of.tax.cpu_ratio.value, of.tax.throughput_ratio.value);
-        format!("{} CPU, {} throughput ({})", added(cpu), added(rate), called(explanation, of))
+        format!(
+            "{} CPU, {} throughput ({})",
+            added(cpu),
+            added(rate),
+            called(explanation, of)
+        )
     };
     let told = if taxed.len() > TAXED_MAX {
         let ratios = || taxed.iter().map(|of| of.tax.cpu_ratio.value);
-        let (least, most) = (ratios().fold(f64::INFINITY, f64::min), ratios().fold(0.0, f64::max));
-        format!("between {} and {} CPU, by variant", added(least), added(most))
+        let (least, most) = (
+            ratios().fold(f64::INFINITY, f64::min),
+            ratios().fold(0.0, f64::max),
+        );
+        format!(
+            "between {} and {} CPU, by variant",
+            added(least),
+            added(most)
+        )
     } else {
         taxed.iter().map(told).collect::<Vec<_>>().join("; ")
     };
@@ -144,7 +191,10 @@ pub fn all_of(explanation: &Explanation, title: &str) -> Document {
             true => format!("; without it {cpu} of CPU time per request"),
             false => String::new(),
         };
-        let line = format!("{} under the profiler{without}", many(of.requests, "request"));
+        let line = format!(
+            "{} under the profiler{without}",
+            many(of.requests, "request")
+        );
         blocks.push(DocumentPart::Heading(Tone::Strong, called(explanation, of)));
         blocks.push(DocumentPart::Paragraph(Tone::Plain, line));
         blocks.extend(all_spent(of, US).map(DocumentPart::Table));
@@ -166,19 +216,25 @@ pub fn profile(title: &str, tree: &Tree, unit: TreeUnit) -> Document {
         none if none.value <= 0.0 => String::new(),
         waited => format!(", and {waited} of waiting"),
     };
-    let line = format!("{} of {}{waited}", unit.quantity(worked.total()), unit.of_what());
+    let line = format!(
+        "{} of {}{waited}",
+        unit.quantity(worked.total()),
+        unit.of_what()
+    );
     let spent = ExplainedService::over(&[worked], &[]);
     let tables = all_spent(&spent, unit).map(DocumentPart::Table);
-    Document::new(shown(title), std::iter::once(DocumentPart::Paragraph(Tone::Plain, line)).chain(tables))
+    Document::new(
+        shown(title),
+        std::iter::once(DocumentPart::Paragraph(Tone::Plain, line)).chain(tables),
+    )
 }
 
 /// The same as JSON, without omissions.
 pub fn profile_json(title: &str, tree: &Tree, unit: TreeUnit) -> Value {
     let worked = without_waiting(tree);
-    let functions = worked
-        .functions()
-        .into_iter()
-        .map(|of| json!({ "frame": worked.frames[of.frame], "self": of.self_value, "total": of.total }));
+    let functions = worked.functions().into_iter().map(
+        |of| json!({ "frame": worked.frames[of.frame], "self": of.self_value, "total": of.total }),
+    );
     json!({
         "profile_version": VERSION,
         "profile": title,
@@ -194,13 +250,18 @@ pub fn profile_json(title: &str, tree: &Tree, unit: TreeUnit) -> Value {
 /// One profile compared with another: by kind, package and function.
 pub fn difference(comparison: &CostComparison, unit: TreeUnit) -> Document {
     let (value, interval) = unit.difference(&comparison.profiled_us);
-    let interval = interval.map(|interval| format!(" ({interval})")).unwrap_or_default();
+    let interval = interval
+        .map(|interval| format!(" ({interval})"))
+        .unwrap_or_default();
     let line = format!("{value}{interval} of {}", unit.of_what());
     let tables = compared(comparison, unit);
     let is_equal = tables.iter().all(|table| table.rows.is_empty());
     let remark = if is_equal { "no function differs" } else { "" };
     let texts = [line, remark.to_owned()].map(|text| DocumentPart::Paragraph(Tone::Plain, text));
-    Document::new(shown(&heading(comparison)), texts.into_iter().chain(tables.map(DocumentPart::Table)))
+    Document::new(
+        shown(&heading(comparison)),
+        texts.into_iter().chain(tables.map(DocumentPart::Table)),
+    )
 }
 
 /// The same as JSON.
@@ -233,16 +294,27 @@ const SHARE_MIN: f64 = 5e-4;
 /// their start.
 fn table(heading: impl Into<String>, names: &[&str], figures: &[&str]) -> Table {
     let fits = std::iter::once(ColumnFit::CutEnd).chain(std::iter::repeat(ColumnFit::CutStart));
-    Table::of_figures(heading, names.iter().copied().zip(fits), figures.iter().copied())
+    Table::of_figures(
+        heading,
+        names.iter().copied().zip(fits),
+        figures.iter().copied(),
+    )
 }
 
 fn filled(table: Table, rows: impl Iterator<Item = Vec<Cell>>) -> Table {
-    Table { rows: rows.map(TableRow::Cells).collect(), ..table }
+    Table {
+        rows: rows.map(TableRow::Cells).collect(),
+        ..table
+    }
 }
 
 /// A part of a whole. Negligible parts are shown as zero.
 fn share(part: f64, whole: f64) -> Cell {
-    let share = if part < SHARE_MIN * whole { 0.0 } else { part / whole };
+    let share = if part < SHARE_MIN * whole {
+        0.0
+    } else {
+        part / whole
+    };
     Cell::figure((whole > 0.0).then(|| Quantity::share(share)))
 }
 
@@ -256,7 +328,10 @@ fn function(frame: &Frame) -> [Cell; 2] {
 
 /// Prefixes a table's heading with its subject.
 fn titled(of: &str, table: Table) -> Table {
-    Table { heading: format!("{of}: {}", table.heading), ..table }
+    Table {
+        heading: format!("{of}: {}", table.heading),
+        ..table
+    }
 }
 
 /// Costs of a variant by kind of code and by function, if there is nothing to compare it with.
@@ -266,7 +341,10 @@ fn spent(of: &ExplainedService, called: &str) -> [Table; 2] {
 
 /// All costs.
 fn all_spent(of: &ExplainedService, unit: TreeUnit) -> impl Iterator<Item = Table> {
-    let heap = of.heap.as_ref().map(|heap| heaviest(heap, TreeUnit::BytesPerRequest));
+    let heap = of
+        .heap
+        .as_ref()
+        .map(|heap| heaviest(heap, TreeUnit::BytesPerRequest));
     let tables = [
         by_kind(of, unit),
         by_package(of, unit),
@@ -292,7 +370,9 @@ fn costs<'a>(
     let rows: Vec<_> = rows.filter(|(_, us, _)| us.value >= unit.least()).collect();
     let ranges = unit.ranges(rows.iter().map(|(_, interval, _)| *interval));
     let known = ranges.iter().any(|range| range != NONE);
-    table.columns.retain(|column| known || column.heading != RANGE);
+    table
+        .columns
+        .retain(|column| known || column.heading != RANGE);
     for ((mut cells, interval, more), range) in rows.into_iter().zip(ranges) {
         cells.push(figure(unit, interval.value));
         cells.extend(known.then_some(Cell::Text(range)));
@@ -310,29 +390,57 @@ fn by_kind(of: &ExplainedService, unit: TreeUnit) -> Table {
     let told = of.kinds.iter().filter(|cost| works(&cost.what));
     let row = told.map(|cost| (vec![Cell::text(cost.what.name())], &cost.us, Vec::new()));
     let heading = format!("{}, by whose code it is", unit.of_what());
-    costs(of, table(heading, &["whose code"], &["own", RANGE, "share"]), row, unit)
+    costs(
+        of,
+        table(heading, &["whose code"], &["own", RANGE, "share"]),
+        row,
+        unit,
+    )
 }
 
 fn by_package(of: &ExplainedService, unit: TreeUnit) -> Table {
     let told = of.packages.iter().take(ALL_PACKAGES_MAX);
     let row = told.map(|cost| (vec![Cell::Text(shown(&cost.what))], &cost.us, Vec::new()));
-    costs(of, table("by package", &["package"], &["own", RANGE, "share"]), row, unit)
+    costs(
+        of,
+        table("by package", &["package"], &["own", RANGE, "share"]),
+        row,
+        unit,
+    )
 }
 
 fn by_function(of: &ExplainedService, unit: TreeUnit, most: usize) -> Table {
     let told = of.functions.iter().take(most);
-    let row = told.map(|row| (function(&row.frame).to_vec(), &row.self_us, vec![figure(unit, row.total_us)]));
+    let row = told.map(|row| {
+        (
+            function(&row.frame).to_vec(),
+            &row.self_us,
+            vec![figure(unit, row.total_us)],
+        )
+    });
     let figures = ["own", RANGE, "share", "with calls"];
-    costs(of, table("by function", &["function", "where"], &figures), row, unit)
+    costs(
+        of,
+        table("by function", &["function", "where"], &figures),
+        row,
+        unit,
+    )
 }
 
 /// The most expensive lines of all functions.
 fn by_line(of: &ExplainedService, unit: TreeUnit) -> Table {
-    let lines = of.functions.iter().flat_map(|row| row.lines.iter().map(|line| (&row.frame, line)));
+    let lines = of
+        .functions
+        .iter()
+        .flat_map(|row| row.lines.iter().map(|line| (&row.frame, line)));
     let mut told: Vec<_> = lines.filter(|(_, line)| line.us >= unit.least()).collect();
     told.sort_by(|one, other| other.1.us.total_cmp(&one.1.us));
     let row = |(frame, of): (&Frame, &LineCost)| {
-        vec![Cell::Text(frame.name()), Cell::Text(frame.place_at(of.line)), figure(unit, of.us)]
+        vec![
+            Cell::Text(frame.name()),
+            Cell::Text(frame.place_at(of.line)),
+            figure(unit, of.us),
+        ]
     };
     let table = table("by line", &["function", "line"], &["own"]);
     filled(table, told.into_iter().take(LINES_MAX).map(row))
@@ -348,23 +456,38 @@ fn processes(shares: &[WorkerShare]) -> Table {
             Cell::text(of.round.to_string()),
             Cell::text(of.pid.to_string()),
             Cell::figure(of.requests.map(Quantity::count)),
-            of.requests.map_or(Cell::Missing, |requests| share(requests as f64, all as f64)),
+            of.requests
+                .map_or(Cell::Missing, |requests| share(requests as f64, all as f64)),
             share(of.cpu_ns as f64, cpu as f64),
             Cell::text(if of.profiled { "yes" } else { "no" }),
         ]
     };
     let figures = ["process", "requests", "share", "share of CPU", "profile"];
-    filled(table("processes", &["round"], &figures), shares.iter().take(WORKERS_MAX).map(row))
+    filled(
+        table("processes", &["round"], &figures),
+        shares.iter().take(WORKERS_MAX).map(row),
+    )
 }
 
 /// Functions whose cost per request differs between workers.
 fn between_workers(of: &ExplainedService, unit: TreeUnit) -> Table {
-    let told = of.functions.iter().take(LINES_MAX / 2).filter(|row| row.workers_us.1 > row.workers_us.0);
+    let told = of
+        .functions
+        .iter()
+        .take(LINES_MAX / 2)
+        .filter(|row| row.workers_us.1 > row.workers_us.0);
     let rows = told.map(|row| {
         let ends = [row.workers_us.0, row.workers_us.1].map(|us| figure(unit, us));
         function(&row.frame).into_iter().chain(ends).collect()
     });
-    filled(table("spread between workers", &["function", "where"], &["least", "most"]), rows)
+    filled(
+        table(
+            "spread between workers",
+            &["function", "where"],
+            &["least", "most"],
+        ),
+        rows,
+    )
 }
 
 /// Functions by self time, each followed by its callers, as `node --prof-process` prints it.
@@ -378,7 +501,13 @@ fn heaviest(tree: &Tree, unit: TreeUnit) -> Table {
         0 => figure(unit, call.total),
         _ => Cell::text(""),
     };
-    let row = |call: &Call| vec![own(call), share(call.total, call.of), indented(&turned, call)];
+    let row = |call: &Call| {
+        vec![
+            own(call),
+            share(call.total, call.of),
+            indented(&turned, call),
+        ]
+    };
     of_calls(heading, ["own", "share"], calls.iter().map(row))
 }
 
@@ -390,18 +519,33 @@ fn from_the_root(tree: &Tree, unit: TreeUnit) -> Table {
         unit.of_what(),
         Quantity::share(CALL_SHARE_MIN)
     );
-    let row =
-        |call: &Call| vec![figure(unit, call.total), figure(unit, call.self_value), indented(tree, call)];
+    let row = |call: &Call| {
+        vec![
+            figure(unit, call.total),
+            figure(unit, call.self_value),
+            indented(tree, call),
+        ]
+    };
     of_calls(heading, ["with calls", "own"], calls.iter().map(row))
 }
 
 fn of_calls(heading: String, figures: [&str; 2], rows: impl Iterator<Item = Vec<Cell>>) -> Table {
     let columns = figures.map(Column::figure).into_iter();
-    filled(Table::new(heading, columns.chain([Column::text("function", ColumnFit::CutEnd)])), rows)
+    filled(
+        Table::new(
+            heading,
+            columns.chain([Column::text("function", ColumnFit::CutEnd)]),
+        ),
+        rows,
+    )
 }
 
 fn indented(tree: &Tree, call: &Call) -> Cell {
-    let chain = if call.left_out > 0 { format!("+{} ", call.left_out) } else { String::new() };
+    let chain = if call.left_out > 0 {
+        format!("+{} ", call.left_out)
+    } else {
+        String::new()
+    };
     let name = tree.frames[call.frame].name_and_place();
     Cell::Text(format!("{}{chain}{name}", "  ".repeat(call.depth)))
 }
@@ -417,21 +561,39 @@ fn compared(of: &CostComparison, unit: TreeUnit) -> [Table; 3] {
 /// One variant vs another: the profiled change beside the measured one.
 fn explained(explanation: &Explanation, of: &CostComparison) -> [Table; 4] {
     let sum = |value: fn(&CostChange<CodeKind>) -> f64| {
-        Some(of.kinds.iter().filter(|of| works(&of.what)).map(value).sum::<f64>())
+        Some(
+            of.kinds
+                .iter()
+                .filter(|of| works(&of.what))
+                .map(value)
+                .sum::<f64>(),
+        )
     };
     let cpu_us = |variant: &str| {
-        let subjects = explanation.subjects.iter().filter(|of| of.variant == variant);
+        let subjects = explanation
+            .subjects
+            .iter()
+            .filter(|of| of.variant == variant);
         Some(subjects.map(|of| of.cpu_us.value).sum::<f64>()).filter(|us| *us > 0.0)
     };
     let profiled = [sum(|of| of.baseline), sum(|of| of.variant)];
     let mut sums = vec![("all that profiles saw", profiled, of.profiled_us)];
     if of.measured_us != CostInterval::exactly(0.0) {
-        sums.push((WITHOUT, [cpu_us(&of.baseline), cpu_us(&of.variant)], of.measured_us));
+        sums.push((
+            WITHOUT,
+            [cpu_us(&of.baseline), cpu_us(&of.variant)],
+            of.measured_us,
+        ));
     }
     let behalf = |change: &CostChange<Frame>| on_behalf(explanation, of, change);
     let memory = Table {
         heading: "memory kept per request, by function that allocates".to_owned(),
-        ..functions(of, &of.heap, (PACKAGES_MAX, TreeUnit::BytesPerRequest), |_| None)
+        ..functions(
+            of,
+            &of.heap,
+            (PACKAGES_MAX, TreeUnit::BytesPerRequest),
+            |_| None,
+        )
     };
     let tables = [
         kinds(of, US, &sums),
@@ -446,7 +608,13 @@ fn explained(explanation: &Explanation, of: &CostComparison) -> [Table; 4] {
 fn changes<'a>(
     of: &CostComparison,
     (heading, names): (String, &[&str]),
-    rows: impl Iterator<Item = (Vec<Cell>, ([Option<f64>; 2], &'a CostInterval), Vec<Vec<Cell>>)>,
+    rows: impl Iterator<
+        Item = (
+            Vec<Cell>,
+            ([Option<f64>; 2], &'a CostInterval),
+            Vec<Vec<Cell>>,
+        ),
+    >,
     unit: TreeUnit,
 ) -> Table {
     let (baseline, variant) = (shown(&of.baseline), shown(&of.variant));
@@ -464,7 +632,9 @@ fn changes<'a>(
 
 /// The smallest change worth a row, relative to the largest of these.
 fn least<'a, T: 'a>(changes: impl Iterator<Item = &'a CostChange<T>>, unit: TreeUnit) -> f64 {
-    changes.map(|of| of.difference.value.abs() * CHANGE_SHARE_MIN).fold(unit.least(), f64::max)
+    changes
+        .map(|of| of.difference.value.abs() * CHANGE_SHARE_MIN)
+        .fold(unit.least(), f64::max)
 }
 
 /// The costs of both sides of a change, and the difference.
@@ -473,13 +643,20 @@ fn sides<T>(of: &CostChange<T>) -> ([Option<f64>; 2], &CostInterval) {
 }
 
 /// `sums` are further rows: a label, the costs of both sides if known, and the difference.
-fn kinds(of: &CostComparison, unit: TreeUnit, sums: &[(&str, [Option<f64>; 2], CostInterval)]) -> Table {
+fn kinds(
+    of: &CostComparison,
+    unit: TreeUnit,
+    sums: &[(&str, [Option<f64>; 2], CostInterval)],
+) -> Table {
     let told = |change: &&CostChange<CodeKind>| {
-        works(&change.what) && change.baseline.abs().max(change.variant.abs()) >= 10.0 * unit.least()
+        works(&change.what)
+            && change.baseline.abs().max(change.variant.abs()) >= 10.0 * unit.least()
     };
     let kinds = of.kinds.iter().filter(told);
     let kinds = kinds.map(|of| (vec![Cell::text(of.what.name())], sides(of), Vec::new()));
-    let sums = sums.iter().map(|(name, sides, us)| (vec![Cell::text(*name)], (*sides, us), Vec::new()));
+    let sums = sums
+        .iter()
+        .map(|(name, sides, us)| (vec![Cell::text(*name)], (*sides, us), Vec::new()));
     let heading = format!("{}, by whose code it is", unit.of_what());
     changes(of, (heading, &["whose code"]), kinds.chain(sums), unit)
 }
@@ -487,7 +664,11 @@ fn kinds(of: &CostComparison, unit: TreeUnit, sums: &[(&str, [Option<f64>; 2], C
 fn packages(of: &CostComparison, unit: TreeUnit, most: usize) -> Table {
     // Relative to all changes, because a package is a part of them.
     let least = least(of.kinds.iter().filter(|of| works(&of.what)), unit);
-    let told = of.packages.iter().filter(|of| of.difference.value.abs() >= least).take(most);
+    let told = of
+        .packages
+        .iter()
+        .filter(|of| of.difference.value.abs() >= least)
+        .take(most);
     let name = |of: &CostChange<String>| vec![Cell::Text(shown(&of.what))];
     let rows = told.map(|of| (name(of), sides(of), Vec::new()));
     changes(of, ("by package".to_owned(), &["package"]), rows, unit)
@@ -503,9 +684,18 @@ fn functions(
 ) -> Table {
     let moved = |was: &Frame| below("moved from".to_owned(), was.place(), Cell::text(""));
     let least = least(all.iter(), unit);
-    let told = all.iter().filter(|of| of.difference.value.abs() >= least).take(most);
+    let told = all
+        .iter()
+        .filter(|of| of.difference.value.abs() >= least)
+        .take(most);
     let rows = told.map(|of| {
-        let more = of.was.as_ref().map(moved).into_iter().chain(behalf(of)).collect();
+        let more = of
+            .was
+            .as_ref()
+            .map(moved)
+            .into_iter()
+            .chain(behalf(of))
+            .collect();
         (function(&of.what).to_vec(), sides(of), more)
     });
     let heading = "by function, the largest changes of its own".to_owned();
@@ -515,7 +705,14 @@ fn functions(
 /// A row below a function. Its figure is in the difference column, because it is a part of the difference.
 fn below(name: String, place: String, part: Cell) -> Vec<Cell> {
     let none = || Cell::text("");
-    vec![Cell::Text(format!("  {name}")), Cell::Text(place), none(), none(), part, none()]
+    vec![
+        Cell::Text(format!("  {name}")),
+        Cell::Text(place),
+        none(),
+        none(),
+        part,
+        none(),
+    ]
 }
 
 /// The caller of a function, in the variant where it costs more.
@@ -532,19 +729,38 @@ fn on_behalf(
         // If several services are compared, their files carry the service's name. In the service's own tree
         // they do not.
         let named = format!("{}: ", subject.service);
-        let file = frame.file.strip_prefix(&named).unwrap_or(&frame.file).to_owned();
-        let (caller, share) = on_behalf_of(&subject.tree, &Frame { file, ..frame.clone() })?;
+        let file = frame
+            .file
+            .strip_prefix(&named)
+            .unwrap_or(&frame.file)
+            .to_owned();
+        let (caller, share) = on_behalf_of(
+            &subject.tree,
+            &Frame {
+                file,
+                ..frame.clone()
+            },
+        )?;
         let part = Cell::Text(format!("{} of it", Quantity::share(share)));
         Some(below(format!("← {}", caller.name()), caller.place(), part))
     };
-    let mut callers = explanation.subjects.iter().filter(|of| of.variant == *variant).filter_map(caller);
+    let mut callers = explanation
+        .subjects
+        .iter()
+        .filter(|of| of.variant == *variant)
+        .filter_map(caller);
     // If several services call a function, it is unknown which of them calls it more.
     callers.next().filter(|_| callers.next().is_none())
 }
 
 fn waiting(explanation: &Explanation) -> Table {
-    let figures =
-        ["event loop busy", "timers late, p99", "for a pool thread", "GC pauses", "for a processor"];
+    let figures = [
+        "event loop busy",
+        "timers late, p99",
+        "for a pool thread",
+        "GC pauses",
+        "for a processor",
+    ];
     let row = |of: &ExplainedService| {
         let waiting = of.waiting?;
         Some(vec![
@@ -556,6 +772,10 @@ fn waiting(explanation: &Explanation) -> Table {
             share(waiting.run_delay_share, 1.0),
         ])
     };
-    let table = table("where requests wait: each service's busiest worker", &["variant"], &figures);
+    let table = table(
+        "where requests wait: each service's busiest worker",
+        &["variant"],
+        &figures,
+    );
     filled(table, explanation.subjects.iter().filter_map(row))
 }

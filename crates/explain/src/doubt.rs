@@ -127,7 +127,10 @@ pub struct Note {
 impl Note {
     /// A reason to doubt.
     pub(crate) fn new(doubt: DoubtKind, text: impl Into<String>) -> Note {
-        Note { doubt: Some(doubt), text: text.into() }
+        Note {
+            doubt: Some(doubt),
+            text: text.into(),
+        }
     }
 
     /// A remark on a profile.
@@ -137,7 +140,10 @@ impl Note {
 
     /// A note that matters only to readers of the single profile.
     pub(crate) fn aside(text: impl Into<String>) -> Note {
-        Note { doubt: None, text: text.into() }
+        Note {
+            doubt: None,
+            text: text.into(),
+        }
     }
 }
 
@@ -152,7 +158,11 @@ impl Doubts {
     /// Adds a note. `whose` is its subject, such as `api in production`. Empty if it concerns everything.
     pub fn add(&mut self, whose: &str, note: Note) {
         let Some(kind) = note.doubt else { return };
-        match self.0.iter_mut().find(|(of, one, ..)| *one == kind && of == whose && !whose.is_empty()) {
+        match self
+            .0
+            .iter_mut()
+            .find(|(of, one, ..)| *one == kind && of == whose && !whose.is_empty())
+        {
             Some((.., more)) => *more += 1,
             None => self.0.push((whose.to_owned(), kind, note.text, 0)),
         }
@@ -161,8 +171,16 @@ impl Doubts {
     /// Returns the doubts as shown in reports.
     pub fn finish(self) -> Vec<Doubt> {
         let doubt = |(whose, kind, text, more): (String, DoubtKind, String, u32)| {
-            let begin = if whose.is_empty() { String::new() } else { format!("{whose}: ") };
-            let end = if more == 0 { String::new() } else { format!(" (and {more} more like it)") };
+            let begin = if whose.is_empty() {
+                String::new()
+            } else {
+                format!("{whose}: ")
+            };
+            let end = if more == 0 {
+                String::new()
+            } else {
+                format!(" (and {more} more like it)")
+            };
             Finding::note(kind, format!("{begin}{text}{end}"), TABLE[kind as usize].1)
         };
         self.0.into_iter().map(doubt).collect()
@@ -180,7 +198,10 @@ mod tests {
             let note = Note::new(DoubtKind::ProfileCutOff, format!("round {round}"));
             doubts.add("api in production", note);
         }
-        doubts.add("api in development", Note::new(DoubtKind::ProfileCutOff, "another"));
+        doubts.add(
+            "api in development",
+            Note::new(DoubtKind::ProfileCutOff, "another"),
+        );
         doubts.add("api in development", Note::aside("of no concern here"));
         doubts.add("", Note::new(DoubtKind::OneRound, "1 round"));
         let found = doubts.finish();
@@ -193,9 +214,15 @@ mod tests {
     fn an_explanation_of_another_version_opens_whatever_it_doubts() {
         let doubt = |check: &str| {
             let json = serde_json::json!({ "check": check, "grade": "note", "evidence": "e", "remedy": "r" });
-            serde_json::from_value::<Doubt>(json).map(|doubt| doubt.check).ok()
+            serde_json::from_value::<Doubt>(json)
+                .map(|doubt| doubt.check)
+                .ok()
         };
-        assert!(TABLE.iter().all(|(code, _)| doubt(code).is_some_and(|kind| kind.code() == *code)));
+        assert!(
+            TABLE
+                .iter()
+                .all(|(code, _)| doubt(code).is_some_and(|kind| kind.code() == *code))
+        );
         assert_eq!(doubt("of_tomorrow"), Some(DoubtKind::NotCaptured));
     }
 }

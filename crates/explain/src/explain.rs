@@ -39,7 +39,11 @@ pub type MeasuredDifference<'a> = &'a dyn Fn(usize, usize) -> Option<CostInterva
 ///
 /// Never fails: missing or unreadable data is a doubt, and a record without captures has an empty
 /// explanation.
-pub fn explain(record: &Record, measured: MeasuredDifference<'_>, source: &dyn CaptureFiles) -> Explanation {
+pub fn explain(
+    record: &Record,
+    measured: MeasuredDifference<'_>,
+    source: &dyn CaptureFiles,
+) -> Explanation {
     explained(record, measured, &OpenedProfiles(source))
 }
 
@@ -50,26 +54,47 @@ pub(crate) fn explained(
     profiles: &dyn Profiles,
 ) -> Explanation {
     let captures = CaptureReader::of(record);
-    let mut work =
-        ExplainWork { captures: &captures, profiles, doubts: Doubts::default(), variants: BTreeMap::new() };
+    let mut work = ExplainWork {
+        captures: &captures,
+        profiles,
+        doubts: Doubts::default(),
+        variants: BTreeMap::new(),
+    };
     let rounds = captures.rounds();
     if (1..ROUNDS_MIN).contains(&rounds) {
-        work.doubts.add("", Note::new(DoubtKind::OneRound, "there is one round of captures"));
+        work.doubts.add(
+            "",
+            Note::new(DoubtKind::OneRound, "there is one round of captures"),
+        );
     }
     let variants = captures.variants();
-    let several = variants.iter().any(|variant| captures.services(*variant).len() > 1);
-    let each = variants
+    let several = variants
         .iter()
-        .flat_map(|variant| captures.services(*variant).into_iter().map(move |service| (*variant, service)));
-    let subjects: Vec<ExplainedService> =
-        each.map(|(variant, service)| work.subject(variant, service, several)).collect();
+        .any(|variant| captures.services(*variant).len() > 1);
+    let each = variants.iter().flat_map(|variant| {
+        captures
+            .services(*variant)
+            .into_iter()
+            .map(move |service| (*variant, service))
+    });
+    let subjects: Vec<ExplainedService> = each
+        .map(|(variant, service)| work.subject(variant, service, several))
+        .collect();
     work.versions();
     // Both variants must have been profiled.
     let asked = record.header.plan.comparisons.iter();
     let pairs = model::distinct(asked.map(|asked| (asked.baseline, asked.candidate)));
-    let comparisons =
-        pairs.into_iter().filter_map(|pair| work.comparison(pair, measured, &subjects)).collect();
-    Explanation { version: VERSION, rounds, subjects, comparisons, doubts: work.doubts.finish() }
+    let comparisons = pairs
+        .into_iter()
+        .filter_map(|pair| work.comparison(pair, measured, &subjects))
+        .collect();
+    Explanation {
+        version: VERSION,
+        rounds,
+        subjects,
+        comparisons,
+        doubts: work.doubts.finish(),
+    }
 }
 
 /// The costs of a variant, as input of comparisons.
@@ -108,10 +133,16 @@ impl ExplainWork<'_> {
         let subject = ExplainedService {
             variant: captures.name(variant).into(),
             service: service.into(),
-            requests: observed.iter().map(|one| one.requests).fold(0, u64::saturating_add),
+            requests: observed
+                .iter()
+                .map(|one| one.requests)
+                .fold(0, u64::saturating_add),
             cpu_us: CostInterval::over(plain.values().map(|used| used.cpu_us)),
             tax: tax(&taxed, &plain),
-            workers: observed.iter().flat_map(|one| one.shares.iter().cloned()).collect(),
+            workers: observed
+                .iter()
+                .flat_map(|one| one.shares.iter().cloned())
+                .collect(),
             waiting: waiting::of_service(captures, variant, service),
             heap,
             ..ExplainedService::over(&rounds, &observed)
@@ -119,7 +150,11 @@ impl ExplainWork<'_> {
         self.judge(variant, &whose, &observed);
         self.judge_tax(&whose, &subject);
         if plain.is_empty() && !taxed.is_empty() {
-            self.doubt(&whose, DoubtKind::TaxUnknown, "there is no window without a profiler");
+            self.doubt(
+                &whose,
+                DoubtKind::TaxUnknown,
+                "there is no window without a profiler",
+            );
         }
         subject
     }
@@ -129,7 +164,9 @@ impl ExplainWork<'_> {
         let captures = self.captures;
         let mut observed = Vec::new();
         for capture in captures.all(CaptureKind::Cpu, variant) {
-            let (Some(captured), round) = (find(capture, service), capture.round) else { continue };
+            let (Some(captured), round) = (find(capture, service), capture.round) else {
+                continue;
+            };
             if capture.requests == 0 {
                 // A window that never began has its own reason.
                 if capture.end_ns > capture.start_ns {
@@ -142,10 +179,17 @@ impl ExplainWork<'_> {
                 continue;
             }
             // The same service in the other windows of the trial.
-            let window = |kind| captures.get(kind, variant, round).and_then(|capture| find(capture, service));
+            let window = |kind| {
+                captures
+                    .get(kind, variant, round)
+                    .and_then(|capture| find(capture, service))
+            };
             let native = window(CaptureKind::Native).map(|of| NativeSide::read(of, self.profiles));
             let (native, problems) = native.unwrap_or_default();
-            let others = [CaptureKind::Counters, CaptureKind::Plain].into_iter().filter_map(window).collect();
+            let others = [CaptureKind::Counters, CaptureKind::Plain]
+                .into_iter()
+                .filter_map(window)
+                .collect();
             let sight = ObservedPlace {
                 capture,
                 service: captured,
@@ -175,19 +219,34 @@ impl ExplainWork<'_> {
         let mut missing: Vec<&Missing> = all().flat_map(|one| &one.missing).collect();
         missing.sort_by_key(|one| &one.why);
         missing.dedup();
-        let has_native = all().flat_map(|one| &one.processes).any(|process| process.native.is_some());
+        let has_native = all()
+            .flat_map(|one| &one.processes)
+            .any(|process| process.native.is_some());
         // With native stacks nothing is missing for processes that are not Node.js.
         missing.retain(|one| one.what != Absence::NotNode || !has_native);
-        missing.into_iter().for_each(|one| self.doubt(whose, DoubtKind::of(one.what), &*one.why));
+        missing
+            .into_iter()
+            .for_each(|one| self.doubt(whose, DoubtKind::of(one.what), &*one.why));
     }
 
     /// Bytes per request over all workers and rounds. A round with a missing profile is ignored, because the
     /// rest would look complete.
-    fn heap(&mut self, variant: usize, service: &str, whose: &str, named: Option<&str>) -> Option<Tree> {
+    fn heap(
+        &mut self,
+        variant: usize,
+        service: &str,
+        whose: &str,
+        named: Option<&str>,
+    ) -> Option<Tree> {
         let captures = self.captures;
         let mut rounds = Vec::new();
-        for capture in captures.all(CaptureKind::Heap, variant).filter(|capture| capture.requests > 0) {
-            let Some(captured) = find(capture, service) else { continue };
+        for capture in captures
+            .all(CaptureKind::Heap, variant)
+            .filter(|capture| capture.requests > 0)
+        {
+            let Some(captured) = find(capture, service) else {
+                continue;
+            };
             let trees = match heaps(captured, capture.round, self.profiles) {
                 Ok(trees) if trees.is_empty() => continue,
                 Ok(trees) => trees,
@@ -205,14 +264,23 @@ impl ExplainWork<'_> {
 
     /// Adds doubts about the observations.
     fn judge(&mut self, variant: usize, whose: &str, observed: &[Observed]) {
-        let samples = observed.iter().filter_map(|one| one.samples).reduce(u64::saturating_add);
+        let samples = observed
+            .iter()
+            .filter_map(|one| one.samples)
+            .reduce(u64::saturating_add);
         if let Some(samples) = samples.filter(|samples| *samples < SAMPLES_MIN) {
-            let text = format!("{} of work, fewer than {SAMPLES_MIN}", many(samples, "sample"));
+            let text = format!(
+                "{} of work, fewer than {SAMPLES_MIN}",
+                many(samples, "sample")
+            );
             self.doubt(whose, DoubtKind::TooFewSamples, text);
         }
-        let Some((seen_us, counted_us)) = seen(observed) else { return };
+        let Some((seen_us, counted_us)) = seen(observed) else {
+            return;
+        };
         let costs = self.costs(variant);
-        (costs.seen_us, costs.counted_us) = (costs.seen_us + seen_us, costs.counted_us + counted_us);
+        (costs.seen_us, costs.counted_us) =
+            (costs.seen_us + seen_us, costs.counted_us + counted_us);
         let part = seen_us / counted_us;
         let kind = match part {
             part if part < EXPLAINED_MIN => DoubtKind::Unexplained,
@@ -220,7 +288,10 @@ impl ExplainWork<'_> {
             _ => return,
         };
         let counted = micros(counted_us);
-        let text = format!("profiles and threads show {} of {counted}/request of CPU time", share(part));
+        let text = format!(
+            "profiles and threads show {} of {counted}/request of CPU time",
+            share(part)
+        );
         self.doubt(whose, kind, text);
     }
 
@@ -267,10 +338,20 @@ impl ExplainWork<'_> {
         let told = measured(baseline, variant).filter(CostInterval::is_finite);
         // If blocks count but give no figure, the comparison is void.
         let is_alone = captures.record.blocks_kept() == 0;
-        let measured = told.or_else(|| without_profiler(captures, baseline, variant).filter(|_| is_alone));
-        let of = |subject: &&ExplainedService| subject.variant == names.0 || subject.variant == names.1;
-        let taxes: Vec<_> = subjects.iter().filter(of).map(|subject| subject.tax).collect();
-        let (part, reconciliation) = reconcile(measured.as_ref(), found.comparison.profiled_us.value, &taxes);
+        let measured =
+            told.or_else(|| without_profiler(captures, baseline, variant).filter(|_| is_alone));
+        let of =
+            |subject: &&ExplainedService| subject.variant == names.0 || subject.variant == names.1;
+        let taxes: Vec<_> = subjects
+            .iter()
+            .filter(of)
+            .map(|subject| subject.tax)
+            .collect();
+        let (part, reconciliation) = reconcile(
+            measured.as_ref(),
+            found.comparison.profiled_us.value,
+            &taxes,
+        );
         let seen = |costs: &VariantCosts| costs.seen_us / costs.counted_us;
         let story = story(&CauseInput {
             of: &found.comparison,
@@ -279,8 +360,13 @@ impl ExplainWork<'_> {
             codings: (coding(captures, baseline), coding(captures, variant)),
             sound: part.is_some_and(is_sound),
         });
-        let cpu_us = subjects.iter().filter(|one| one.variant == names.0).map(|one| one.cpu_us.value).sum();
-        let waiting = measured.and_then(|us| waiting::sentence(captures, (baseline, variant), &us, cpu_us));
+        let cpu_us = subjects
+            .iter()
+            .filter(|one| one.variant == names.0)
+            .map(|one| one.cpu_us.value)
+            .sum();
+        let waiting =
+            measured.and_then(|us| waiting::sentence(captures, (baseline, variant), &us, cpu_us));
         let lacking = match found.common {
             0 => Some((DoubtKind::Unpaired, "no round")),
             1 if captures.rounds() >= ROUNDS_MIN => Some((DoubtKind::OneRound, "one round")),
@@ -288,7 +374,11 @@ impl ExplainWork<'_> {
         };
         if let Some((kind, rounds)) = lacking {
             let (before, after) = (shown(names.0), shown(names.1));
-            self.doubt("", kind, format!("{before} and {after} have {rounds} of captures in common"));
+            self.doubt(
+                "",
+                kind,
+                format!("{before} and {after} have {rounds} of captures in common"),
+            );
         }
         Some(CostComparison {
             measured_us: measured.unwrap_or(CostInterval::exactly(0.0)),
@@ -306,7 +396,9 @@ impl ExplainWork<'_> {
         let record = self.captures.record;
         let mut by_service: BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
         for capture in &record.captures {
-            let Some(variant) = record.header.plan.variants.get(capture.variant) else { continue };
+            let Some(variant) = record.header.plan.variants.get(capture.variant) else {
+                continue;
+            };
             for service in &capture.services {
                 let agents = service.processes.iter().flat_map(|process| &process.agents);
                 for version in agents.filter_map(|agent| agent.versions.get("node")) {
@@ -315,7 +407,10 @@ impl ExplainWork<'_> {
                 }
             }
         }
-        for (service, versions) in by_service.into_iter().filter(|(_, versions)| versions.len() > 1) {
+        for (service, versions) in by_service
+            .into_iter()
+            .filter(|(_, versions)| versions.len() > 1)
+        {
             let of = |(version, variants): (&str, BTreeSet<&str>)| {
                 let names: Vec<String> = variants.into_iter().map(shown).collect();
                 format!("{} in {}", shown(version), names.join(", "))
@@ -328,14 +423,21 @@ impl ExplainWork<'_> {
 }
 
 /// Heap trees of a service's processes in a window, or a note about missing data.
-fn heaps(service: &CapturedService, round: u32, profiles: &dyn Profiles) -> Result<Vec<Tree>, Note> {
+fn heaps(
+    service: &CapturedService,
+    round: u32,
+    profiles: &dyn Profiles,
+) -> Result<Vec<Tree>, Note> {
     let mut trees = Vec::new();
     for process in &service.processes {
         for agent in &process.agents {
             match (&agent.profile, &agent.failed) {
                 (Some(file), _) => trees.push(profiles.heap(file, &service.directory)?),
                 (None, Some(why)) => {
-                    let text = format!("process {} gave no profile in round {round}: {why}", process.pid);
+                    let text = format!(
+                        "process {} gave no profile in round {round}: {why}",
+                        process.pid
+                    );
                     return Err(Note::new(DoubtKind::NotCaptured, text));
                 }
                 (None, None) => {}
@@ -346,17 +448,34 @@ fn heaps(service: &CapturedService, round: u32, profiles: &dyn Profiles) -> Resu
 }
 
 /// The measured difference from the capture windows without a profiler, paired by round.
-fn without_profiler(captures: &CaptureReader<'_>, baseline: usize, variant: usize) -> Option<CostInterval> {
-    let (before, after) = (captures.plain_cpu_us(baseline), captures.plain_cpu_us(variant));
-    let differences = before.iter().filter_map(|(round, before)| Some(after.get(round)? - before));
-    differences.clone().next().map(|_| CostInterval::over(differences))
+fn without_profiler(
+    captures: &CaptureReader<'_>,
+    baseline: usize,
+    variant: usize,
+) -> Option<CostInterval> {
+    let (before, after) = (
+        captures.plain_cpu_us(baseline),
+        captures.plain_cpu_us(variant),
+    );
+    let differences = before
+        .iter()
+        .filter_map(|(round, before)| Some(after.get(round)? - before));
+    differences
+        .clone()
+        .next()
+        .map(|_| CostInterval::over(differences))
 }
 
 /// Content coding of a variant's responses, from the responses checked before the load.
 fn coding(captures: &CaptureReader<'_>, variant: usize) -> Option<String> {
-    let trials = captures.record.blocks.iter().flat_map(|block| &block.trials);
-    let witnesses =
-        trials.filter(|trial| trial.variant() == variant).flat_map(|trial| &trial.started.witnesses);
+    let trials = captures
+        .record
+        .blocks
+        .iter()
+        .flat_map(|block| &block.trials);
+    let witnesses = trials
+        .filter(|trial| trial.variant() == variant)
+        .flat_map(|trial| &trial.started.witnesses);
     let mut headers = witnesses.flat_map(|witness| &witness.headers);
     headers
         .find(|(name, _)| model::header::is_same(name, "content-encoding"))

@@ -207,7 +207,10 @@ impl ExplainedService {
     /// CPU time of these kinds of code per request, and its share of the total.
     pub fn share_of(&self, kinds: impl Fn(CodeKind) -> bool) -> (f64, f64) {
         let sum = |kinds: &dyn Fn(CodeKind) -> bool| {
-            let costs = self.kinds.iter().filter(|cost| cost.what != CodeKind::Waiting && kinds(cost.what));
+            let costs = self
+                .kinds
+                .iter()
+                .filter(|cost| cost.what != CodeKind::Waiting && kinds(cost.what));
             costs.map(|cost| cost.us.value).sum::<f64>()
         };
         let us = sum(&kinds);
@@ -218,13 +221,20 @@ impl ExplainedService {
 impl CostInterval {
     /// A value without an interval.
     pub const fn exactly(value: f64) -> CostInterval {
-        CostInterval { value, low: value, high: value }
+        CostInterval {
+            value,
+            low: value,
+            high: value,
+        }
     }
 
     /// The mean of one value per round, with its interval. Zero without values. Ignores values that are not
     /// finite.
     pub fn over(values: impl IntoIterator<Item = f64>) -> CostInterval {
-        let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+        let values: Vec<f64> = values
+            .into_iter()
+            .filter(|value| value.is_finite())
+            .collect();
         let rounds = u32::try_from(values.len()).unwrap_or(u32::MAX);
         let interval = stats::plain_t(rounds, LEVEL).and_then(|t| MeanInterval::of(&values, t));
         match interval {
@@ -236,7 +246,9 @@ impl CostInterval {
 
     /// Whether all its values are finite.
     pub fn is_finite(&self) -> bool {
-        [self.value, self.low, self.high].into_iter().all(f64::is_finite)
+        [self.value, self.low, self.high]
+            .into_iter()
+            .all(f64::is_finite)
     }
 
     /// Whether zero lies outside of it.
@@ -257,9 +269,18 @@ mod tests {
     #[test]
     fn one_round_none_and_no_numbers_have_no_interval() {
         assert_eq!(CostInterval::over([7.0]), CostInterval::exactly(7.0));
-        assert_eq!(CostInterval::over([7.0, f64::NAN]), CostInterval::exactly(7.0));
-        assert_eq!(CostInterval::over([f64::INFINITY]), CostInterval::exactly(0.0));
+        assert_eq!(
+            CostInterval::over([7.0, f64::NAN]),
+            CostInterval::exactly(7.0)
+        );
+        assert_eq!(
+            CostInterval::over([f64::INFINITY]),
+            CostInterval::exactly(0.0)
+        );
         assert_eq!(CostInterval::over([]), CostInterval::exactly(0.0));
-        assert_eq!(CostInterval::over([3.0, 3.0, 3.0]), CostInterval::exactly(3.0));
+        assert_eq!(
+            CostInterval::over([3.0, 3.0, 3.0]),
+            CostInterval::exactly(3.0)
+        );
     }
 }

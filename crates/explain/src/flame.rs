@@ -33,18 +33,39 @@ struct Page {
 /// time and memory.
 pub fn page(explanation: &Explanation, title: &str) -> String {
     let mut page = Page::default();
-    let several = explanation.subjects.iter().any(|one| one.service != explanation.subjects[0].service);
+    let several = explanation
+        .subjects
+        .iter()
+        .any(|one| one.service != explanation.subjects[0].service);
     for (index, comparison) in explanation.comparisons.iter().enumerate() {
-        page.body += &format!("<h2>{} vs {}</h2>\n", text(&comparison.variant), text(&comparison.baseline));
-        let said = [Some(&comparison.reconciliation), comparison.story.as_ref(), comparison.waiting.as_ref()];
-        page.body.extend(said.into_iter().flatten().map(|said| format!("<p>{}</p>\n", markup(&line(said)))));
+        page.body += &format!(
+            "<h2>{} vs {}</h2>\n",
+            text(&comparison.variant),
+            text(&comparison.baseline)
+        );
+        let said = [
+            Some(&comparison.reconciliation),
+            comparison.story.as_ref(),
+            comparison.waiting.as_ref(),
+        ];
+        page.body.extend(
+            said.into_iter()
+                .flatten()
+                .map(|said| format!("<p>{}</p>\n", markup(&line(said)))),
+        );
         for variant in services(explanation, &comparison.variant) {
-            let Some(baseline) = counterpart(explanation, &comparison.baseline, variant) else { continue };
+            let Some(baseline) = counterpart(explanation, &comparison.baseline, variant) else {
+                continue;
+            };
             let pair = format!("{} vs {}", variant.variant, baseline.variant);
             for ((one, unit), (other, _)) in trees(baseline).zip(trees(variant)) {
                 let title = titled(&pair, variant, several, unit);
                 let (one, other) = ((&*baseline.variant, one), (&*variant.variant, other));
-                page.graph(&svg_difference(one, other, unit, &title), &title, index < OPEN_MAX);
+                page.graph(
+                    &svg_difference(one, other, unit, &title),
+                    &title,
+                    index < OPEN_MAX,
+                );
             }
         }
     }
@@ -84,7 +105,10 @@ fn services<'e>(
     explanation: &'e Explanation,
     variant: &'e str,
 ) -> impl Iterator<Item = &'e ExplainedService> {
-    explanation.subjects.iter().filter(move |one| one.variant == variant)
+    explanation
+        .subjects
+        .iter()
+        .filter(move |one| one.variant == variant)
 }
 
 /// The service of the baseline that a service is compared with: the one with the same name. If two entries
@@ -105,12 +129,19 @@ fn counterpart<'e>(
 }
 
 fn trees(subject: &ExplainedService) -> impl Iterator<Item = (&Tree, TreeUnit)> {
-    let memory = subject.heap.as_ref().map(|heap| (heap, TreeUnit::BytesPerRequest));
+    let memory = subject
+        .heap
+        .as_ref()
+        .map(|heap| (heap, TreeUnit::BytesPerRequest));
     std::iter::once((&subject.tree, TreeUnit::MicrosPerRequest)).chain(memory)
 }
 
 fn titled(what: &str, subject: &ExplainedService, several: bool, unit: TreeUnit) -> String {
-    let service = if several { format!(", {}", subject.service) } else { String::new() };
+    let service = if several {
+        format!(", {}", subject.service)
+    } else {
+        String::new()
+    };
     format!("{what}{service}: {}", unit.of_what())
 }
 
@@ -156,7 +187,10 @@ impl Page {
 
 /// A text's hash in the form of a content security policy.
 pub fn source_of(text: &str) -> String {
-    format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
+    format!(
+        "sha256-{}",
+        STANDARD.encode(Sha256::digest(text.as_bytes()))
+    )
 }
 
 /// Escapes a name for HTML or XML, including attributes.
@@ -201,7 +235,12 @@ pub fn svg(tree: &Tree, unit: TreeUnit, title: &str) -> String {
 
 /// Two trees with their names, one above the other. Calls are orange if they take more in the second and blue
 /// if less. Removed calls have a dashed outline, new ones a solid one.
-pub fn svg_difference(one: (&str, &Tree), other: (&str, &Tree), unit: TreeUnit, title: &str) -> String {
+pub fn svg_difference(
+    one: (&str, &Tree),
+    other: (&str, &Tree),
+    unit: TreeUnit,
+    title: &str,
+) -> String {
     let (mut before, after) = (without_waiting(one.1), without_waiting(other.1));
     // Moved functions get their name from the other tree, so that they align.
     let mut moved = moved(&before, &after);
@@ -212,7 +251,11 @@ pub fn svg_difference(one: (&str, &Tree), other: (&str, &Tree), unit: TreeUnit, 
     }
     // Both have the nodes of both, in the same order.
     let weighed = |one: f64, other: f64| merge(&[(&before, one), (&after, other)]);
-    FlameSheet::of(vec![(one.0, weighed(1.0, 0.0)), (other.0, weighed(0.0, 1.0))], unit).draw(title)
+    FlameSheet::of(
+        vec![(one.0, weighed(1.0, 0.0)), (other.0, weighed(0.0, 1.0))],
+        unit,
+    )
+    .draw(title)
 }
 
 /// Data shared by all parts of a drawing.
@@ -239,7 +282,13 @@ impl<'a> FlameSheet<'a> {
     fn of(trees: Vec<(&'a str, Tree)>, unit: TreeUnit) -> FlameSheet<'a> {
         let totals = trees.iter().map(|(_, tree)| tree.totals()).collect();
         let sums = trees.iter().map(|(_, tree)| tree.total()).collect();
-        let mut sheet = FlameSheet { trees, totals, sums, change_max: 0.0, unit };
+        let mut sheet = FlameSheet {
+            trees,
+            totals,
+            sums,
+            change_max: 0.0,
+            unit,
+        };
         let changes = (0..sheet.tree().nodes.len()).map(|place| sheet.change(place).abs());
         sheet.change_max = changes.fold(0.0, f64::max);
         sheet
@@ -252,7 +301,9 @@ impl<'a> FlameSheet<'a> {
 
     /// Self value of a node in each tree.
     fn own(&self, place: usize) -> impl Iterator<Item = f64> {
-        self.trees.iter().map(move |(_, tree)| tree.nodes[place].self_value)
+        self.trees
+            .iter()
+            .map(move |(_, tree)| tree.nodes[place].self_value)
     }
 
     fn change(&self, place: usize) -> f64 {
@@ -273,13 +324,23 @@ impl<'a> FlameSheet<'a> {
         }
         let (widths, (roots, calls)) = (widest.totals(), widest.children());
         let all: f64 = roots.iter().map(|root| widths[*root]).sum();
-        let scale = if all > 0.0 { (WIDTH - 2.0 * MARGIN) / all } else { 0.0 };
+        let scale = if all > 0.0 {
+            (WIDTH - 2.0 * MARGIN) / all
+        } else {
+            0.0
+        };
         // Widest first. In reverse order, because they are taken from the end.
         let row = |places: &[usize], mut left: f64, depth: usize| {
             let mut places = places.to_vec();
-            places.sort_by(|one, other| widths[*other].total_cmp(&widths[*one]).then(one.cmp(other)));
+            places
+                .sort_by(|one, other| widths[*other].total_cmp(&widths[*one]).then(one.cmp(other)));
             let span = |place: usize| {
-                let span = FlameSpan { place, left, width: widths[place], depth };
+                let span = FlameSpan {
+                    place,
+                    left,
+                    width: widths[place],
+                    depth,
+                };
                 left += span.width;
                 span
             };
@@ -298,7 +359,11 @@ impl<'a> FlameSheet<'a> {
 
     fn draw(&self, title: &str) -> String {
         let (spans, scale) = self.spans();
-        let rows = spans.iter().map(|span| span.depth + 1).max().unwrap_or_default() as f64;
+        let rows = spans
+            .iter()
+            .map(|span| span.depth + 1)
+            .max()
+            .unwrap_or_default() as f64;
         let height = HEAD + rows * ROW + FOOT;
         let (title, middle, subtitle) = (text(title), WIDTH / 2.0, markup(&self.subtitle()));
         let mut out = format!(
@@ -348,14 +413,24 @@ impl<'a> FlameSheet<'a> {
         let outline = match dashes.filter(|_| width >= OUTLINE_MIN) {
             None => String::new(),
             Some(dashes) => {
-                format!("<rect {area} fill=\"none\" stroke=\"{INK}\" stroke-width=\"0.8\"{dashes}/>")
+                format!(
+                    "<rect {area} fill=\"none\" stroke=\"{INK}\" stroke-width=\"0.8\"{dashes}/>"
+                )
             }
         };
         let name = format!("{mark}{}", shown(&frame.function));
         let label = label(&name, width).map(|label| {
-            format!("<text x=\"{:.2}\" y=\"{:.1}\">{}</text>", x + 3.0, y + 12.0, markup(&label))
+            format!(
+                "<text x=\"{:.2}\" y=\"{:.1}\">{}</text>",
+                x + 3.0,
+                y + 12.0,
+                markup(&label)
+            )
         });
-        let (hint, fill) = (markup(&self.hint(frame, span.place)), hex(self.fill(frame.kind, span.place)));
+        let (hint, fill) = (
+            markup(&self.hint(frame, span.place)),
+            hex(self.fill(frame.kind, span.place)),
+        );
         format!(
             "<g><title>{hint}</title><rect {area} rx=\"1.5\" fill=\"{fill}\"/>{outline}{}</g>\n",
             label.unwrap_or_default()
@@ -380,8 +455,16 @@ impl<'a> FlameSheet<'a> {
             out += &format!("\n{}", frame.file_at(frame.line));
         }
         for (index, own) in self.own(place).enumerate() {
-            let (name, total, sum) = (self.trees[index].0, self.totals[index][place], self.sums[index]);
-            let of = if name.is_empty() { String::new() } else { shown(name) + ": " };
+            let (name, total, sum) = (
+                self.trees[index].0,
+                self.totals[index][place],
+                self.sums[index],
+            );
+            let of = if name.is_empty() {
+                String::new()
+            } else {
+                shown(name) + ": "
+            };
             let part = share(if sum > 0.0 { total / sum } else { 0.0 });
             let [total, own] = [total, own].map(|value| self.unit.quantity(value));
             out += &format!("\n{of}{total} ({part}), itself {own}");
@@ -404,8 +487,9 @@ impl<'a> FlameSheet<'a> {
         let (mut out, mut x) = (String::new(), MARGIN);
         for (fill, name) in colours {
             let (fill, above, after) = (hex(fill), y - 10.0, x + 16.0);
-            out +=
-                &format!("<rect x=\"{x:.1}\" y=\"{above:.1}\" width=\"11\" height=\"11\" fill=\"{fill}\"/>");
+            out += &format!(
+                "<rect x=\"{x:.1}\" y=\"{above:.1}\" width=\"11\" height=\"11\" fill=\"{fill}\"/>"
+            );
             out += &format!("<text x=\"{after:.1}\" y=\"{y:.1}\">{name}</text>\n");
             x = after + (name.chars().count() as f64 + 2.5) * LETTER;
         }
@@ -440,7 +524,11 @@ fn label(name: &str, width: f64) -> Option<String> {
     if name.chars().count() <= room {
         return Some(name.to_owned());
     }
-    let cut = name.chars().take(room.saturating_sub(1)).collect::<String>() + "…";
+    let cut = name
+        .chars()
+        .take(room.saturating_sub(1))
+        .collect::<String>()
+        + "…";
     (room >= LETTERS_MIN).then_some(cut)
 }
 

@@ -40,12 +40,13 @@ pub use document::{Why, all_of, difference, difference_json, profile, profile_js
 pub use doubt::{Doubt, DoubtKind, Note};
 pub use explain::{MeasuredDifference, explain};
 pub use explanation::{
-    Cost, CostChange, CostComparison, CostInterval, ExplainedService, Explanation, FunctionCost, LineCost,
-    Tax, WaitingTimes, WorkerShare,
+    Cost, CostChange, CostComparison, CostInterval, ExplainedService, Explanation, FunctionCost,
+    LineCost, Tax, WaitingTimes, WorkerShare,
 };
 pub use naming::Naming;
 pub use read::{
-    CpuProfile, HeapProfile, NativeFrame, NativeProfile, NativeStack, Profile, ProfileReadError, read_any,
+    CpuProfile, HeapProfile, NativeFrame, NativeProfile, NativeStack, Profile, ProfileReadError,
+    read_any,
 };
 pub use tree::{CodeKind, Frame, FunctionValue, Package, Tree, TreePlace, merge};
 pub use unit::TreeUnit;

@@ -56,9 +56,14 @@ pub(crate) struct Namer<'a> {
 impl<'a> Namer<'a> {
     /// Creates a namer for the functions of a profile.
     pub fn of<'c>(naming: &Naming<'a>, calls: impl IntoIterator<Item = &'c CallFrame>) -> Self {
-        let directory = place::directory(naming.directory, calls.into_iter().map(|call| &*call.url));
+        let directory =
+            place::directory(naming.directory, calls.into_iter().map(|call| &*call.url));
         Self {
-            placing: Placing { directory, source: naming.source, versions: HashMap::new() },
+            placing: Placing {
+                directory,
+                source: naming.source,
+                versions: HashMap::new(),
+            },
             scripts: HashMap::new(),
             minified: BTreeSet::new(),
             unreadable: BTreeSet::new(),
@@ -69,7 +74,10 @@ impl<'a> Namer<'a> {
     pub fn name(&mut self, call: &CallFrame, caller: Option<&Frame>) -> Frame {
         if call.is_wasm() {
             let package = caller.and_then(|caller| caller.package.clone());
-            return Frame { package, ..Frame::new(&call.function, &call.url, call.line, CodeKind::Native) };
+            return Frame {
+                package,
+                ..Frame::new(&call.function, &call.url, call.line, CodeKind::Native)
+            };
         }
         match (call.url.is_empty(), call.scripted) {
             (false, _) => self.scripted(call),
@@ -80,17 +88,22 @@ impl<'a> Namer<'a> {
 
     /// Whether the function belongs to the agent that captures the profiles.
     pub fn is_agent(&mut self, call: &CallFrame) -> bool {
-        let package = |script: Rc<Script>| Some(script.place.package.as_ref()?.name == place::AGENT_PACKAGE);
+        let package =
+            |script: Rc<Script>| Some(script.place.package.as_ref()?.name == place::AGENT_PACKAGE);
         !call.url.is_empty() && package(self.script(&call.url)) == Some(true)
     }
 
     fn scripted(&mut self, call: &CallFrame) -> Frame {
         let script = self.script(&call.url);
         let mapping = script.mapping.as_ref();
-        if mapping.is_none() && call.column >= MINIFIED_COLUMN_MIN && script.place.kind != CodeKind::Core {
+        if mapping.is_none()
+            && call.column >= MINIFIED_COLUMN_MIN
+            && script.place.kind != CodeKind::Core
+        {
             self.minified.insert(script.place.shown());
         }
-        let found = mapping.and_then(|(of, map)| Some((of, map, of.origin(call.line, call.column)?)));
+        let found =
+            mapping.and_then(|(of, map)| Some((of, map, of.origin(call.line, call.column)?)));
         let Some((mapping, map, origin)) = found else {
             return named(&script.place, &call.function, call.line);
         };
@@ -119,9 +132,15 @@ impl<'a> Namer<'a> {
             return Rc::clone(known);
         }
         let place = self.placing.of_script(url);
-        let found = place.path.as_deref().and_then(|path| self.placing.source.source_map(path));
+        let found = place
+            .path
+            .as_deref()
+            .and_then(|path| self.placing.source.source_map(path));
         let mapping = found.and_then(|(bytes, map)| {
-            let unreadable = |problem| self.unreadable.insert(format!("{} ({problem})", place.shown()));
+            let unreadable = |problem| {
+                self.unreadable
+                    .insert(format!("{} ({problem})", place.shown()))
+            };
             Some((SourceMapping::read(&bytes).map_err(unreadable).ok()?, map))
         });
         let script = Rc::new(Script { place, mapping });
@@ -134,14 +153,20 @@ impl<'a> Namer<'a> {
         let about = |scripts: &BTreeSet<String>, what: &str| {
             let named: Vec<&str> = scripts.iter().take(NAMED_MAX).map(String::as_str).collect();
             let more = scripts.len().saturating_sub(NAMED_MAX);
-            let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let rest = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
             let text = format!("{}{rest}: {what}", named.join(", "));
             (!scripts.is_empty()).then(|| Note::new(DoubtKind::Minified, text))
         };
         let minified = "minified, and there is no source map: functions have the names and lines of the code that ran; \
                         build with source maps";
-        let notes =
-            [about(&self.minified, minified), about(&self.unreadable, "the source map cannot be read")];
+        let notes = [
+            about(&self.minified, minified),
+            about(&self.unreadable, "the source map cannot be read"),
+        ];
         notes.into_iter().flatten().collect()
     }
 }
@@ -151,8 +176,8 @@ fn special(name: &str) -> Option<CodeKind> {
     Some(match name {
         IDLE => CodeKind::Waiting,
         "(garbage collector)" | "(garbage collector threads)" | "(GC)" => CodeKind::Gc,
-        "(program)" | "(root)" | "(unknown)" | "(V8 API)" | "(JS)" | "(OTHER)" | "(EXTERNAL)" | "(IDLE)"
-        | "(LOGGING)" | "(ATOMICS_WAIT)" => CodeKind::Native,
+        "(program)" | "(root)" | "(unknown)" | "(V8 API)" | "(JS)" | "(OTHER)" | "(EXTERNAL)"
+        | "(IDLE)" | "(LOGGING)" | "(ATOMICS_WAIT)" => CodeKind::Native,
         "(compiler)" | "(compiler threads)" | "(PARSER)" | "(COMPILER)" | "(BYTECODE_COMPILER)" => {
             CodeKind::Jit
         }
@@ -166,7 +191,10 @@ fn named(place: &FunctionPlace, function: &str, line: u32) -> Frame {
         "" | "(anonymous)" => anonymous(&place.file, line),
         name => name.to_owned(),
     };
-    Frame { package: place.package.clone(), ..Frame::new(&function, &place.file, line, place.kind) }
+    Frame {
+        package: place.package.clone(),
+        ..Frame::new(&function, &place.file, line, place.kind)
+    }
 }
 
 fn anonymous(file: &str, line: u32) -> String {
@@ -178,11 +206,26 @@ fn evaluated(call: &CallFrame, caller: Option<&Frame>) -> Frame {
     const MARK: &str = "(eval)";
     let owner = caller.filter(|caller| caller.kind != CodeKind::Core);
     let (file, kind, package) = match owner {
-        Some(owner) if owner.file.ends_with(MARK) => (owner.file.clone(), owner.kind, owner.package.clone()),
-        Some(owner) => (format!("{} {MARK}", owner.file), owner.kind, owner.package.clone()),
+        Some(owner) if owner.file.ends_with(MARK) => {
+            (owner.file.clone(), owner.kind, owner.package.clone())
+        }
+        Some(owner) => (
+            format!("{} {MARK}", owner.file),
+            owner.kind,
+            owner.package.clone(),
+        ),
         None => (MARK.to_owned(), CodeKind::Application, None),
     };
-    named(&FunctionPlace { file, kind, package, path: None }, &call.function, call.line)
+    named(
+        &FunctionPlace {
+            file,
+            kind,
+            package,
+            path: None,
+        },
+        &call.function,
+        call.line,
+    )
 }
 
 /// Code that is not JavaScript: V8 itself, and C++ functions of Node.js and of addons. Their names alone are
@@ -199,10 +242,15 @@ fn compiled(call: &CallFrame, caller: Option<&Frame>) -> Frame {
     };
     match caller {
         _ if call.function.starts_with(REGULAR_EXPRESSION) => of_caller(&call.function),
-        Some(caller) if caller.kind == CodeKind::Core => {
-            Frame::new(&format!("{} {MARK}", caller.function), &caller.file, 0, CodeKind::Native)
-        }
-        _ => of_caller(format!("{} {MARK}", call.function.trim_end_matches(MARK).trim_end()).trim_start()),
+        Some(caller) if caller.kind == CodeKind::Core => Frame::new(
+            &format!("{} {MARK}", caller.function),
+            &caller.file,
+            0,
+            CodeKind::Native,
+        ),
+        _ => of_caller(
+            format!("{} {MARK}", call.function.trim_end_matches(MARK).trim_end()).trim_start(),
+        ),
     }
 }
 

@@ -84,33 +84,64 @@ pub(crate) struct ObservedPlace<'a> {
 
 impl ObservedPlace<'_> {
     pub fn observe(&self) -> Observed {
-        let seen: Vec<ProcessTree> =
-            self.service.processes.iter().map(|process| self.process(process)).collect();
-        let profiler_ns = seen.iter().map(|process| process.profiler_ns).fold(0, u64::saturating_add);
-        let shown = |of: &&ProcessTree| of.share.profiled || self.share(of.share.cpu_ns) >= PROCESS_SHARE_MIN;
+        let seen: Vec<ProcessTree> = self
+            .service
+            .processes
+            .iter()
+            .map(|process| self.process(process))
+            .collect();
+        let profiler_ns = seen
+            .iter()
+            .map(|process| process.profiler_ns)
+            .fold(0, u64::saturating_add);
+        let shown = |of: &&ProcessTree| {
+            of.share.profiled || self.share(of.share.cpu_ns) >= PROCESS_SHARE_MIN
+        };
         Observed {
             round: self.capture.round,
             requests: self.capture.requests,
             cpu_ns: self.service.cpu_ns.saturating_sub(profiler_ns) as f64,
             tree: without_waiting(&together(seen.iter().map(|process| &process.tree))),
-            samples: seen.iter().filter_map(|process| process.samples).reduce(u64::saturating_add),
-            shares: seen.iter().filter(shown).map(|of| of.share.clone()).collect(),
-            notes: seen.iter().flat_map(|process| process.notes.clone()).collect(),
+            samples: seen
+                .iter()
+                .filter_map(|process| process.samples)
+                .reduce(u64::saturating_add),
+            shares: seen
+                .iter()
+                .filter(shown)
+                .map(|of| of.share.clone())
+                .collect(),
+            notes: seen
+                .iter()
+                .flat_map(|process| process.notes.clone())
+                .collect(),
             processes: seen,
         }
     }
 
     fn process(&self, process: &CapturedProcess) -> ProcessTree {
         let (round, pid, cpu_ns) = (self.capture.round, process.pid, cpu_ns(process));
-        let share = WorkerShare { round, pid, cpu_ns, ..WorkerShare::default() };
-        let mut seen = ProcessTree { share, ..ProcessTree::default() };
+        let share = WorkerShare {
+            round,
+            pid,
+            cpu_ns,
+            ..WorkerShare::default()
+        };
+        let mut seen = ProcessTree {
+            share,
+            ..ProcessTree::default()
+        };
         if is_compiled(process) {
             self.compiled(process, &mut seen);
             return seen;
         }
         seen.share.requests = self.requests(process);
         let (mut parts, mut javascript) = (Vec::new(), Vec::new());
-        for agent in process.agents.iter().filter(|agent| agent.profile.is_some() || agent.failed.is_some()) {
+        for agent in process
+            .agents
+            .iter()
+            .filter(|agent| agent.profile.is_some() || agent.failed.is_some())
+        {
             match self.javascript(process, agent, &javascript, &mut seen) {
                 Ok((thread, tree)) => {
                     javascript.extend(thread);
@@ -121,8 +152,13 @@ impl ObservedPlace<'_> {
         }
         let classes = classes(process, &javascript);
         let ns = |class: Class| {
-            let of = process.threads.iter().zip(&classes).filter(|(_, one)| **one == class);
-            of.map(|(thread, _)| thread.cpu_ns).fold(0, u64::saturating_add)
+            let of = process
+                .threads
+                .iter()
+                .zip(&classes)
+                .filter(|(_, one)| **one == class);
+            of.map(|(thread, _)| thread.cpu_ns)
+                .fold(0, u64::saturating_add)
         };
         seen.profiler_ns = ns(Class::Profiler);
         if parts.is_empty() {
@@ -153,25 +189,44 @@ impl ObservedPlace<'_> {
         let whose = format!("process {} ({})", process.pid, agent.role);
         let file = agent.profile.as_ref().ok_or_else(|| {
             let why = agent.failed.as_deref().unwrap_or("no reason given");
-            let doubt = if is_too_old(agent) { DoubtKind::NodeTooOld } else { DoubtKind::WorkerUnprofiled };
+            let doubt = if is_too_old(agent) {
+                DoubtKind::NodeTooOld
+            } else {
+                DoubtKind::WorkerUnprofiled
+            };
             Note::new(doubt, format!("{whose} gave no profile: {why}"))
         })?;
-        let window = TimeWindow { start_ns: self.capture.start_ns, end_ns: self.capture.end_ns };
+        let window = TimeWindow {
+            start_ns: self.capture.start_ns,
+            end_ns: self.capture.end_ns,
+        };
         let cut = self.profiles.cpu(file, window, &self.service.directory)?;
         let tree = without_waiting(&cut.tree);
         let busy_ns = tree.total();
         let thread = thread_of(process, agent, busy_ns, taken);
-        let ran = process.threads.iter().find(|one| Some(one.id) == thread).map(|one| one.cpu_ns as f64);
+        let ran = process
+            .threads
+            .iter()
+            .find(|one| Some(one.id) == thread)
+            .map(|one| one.cpu_ns as f64);
         // Never scaled up. If the kernel counted nothing at all, its count is not used.
         let ran = ran.filter(|ran| *ran > 0.0 && *ran < busy_ns);
         let factor = ran.map_or(1.0, |ran| ran / busy_ns);
-        let asked_ns = self.capture.end_ns.saturating_sub(self.capture.start_ns).max(1) as f64;
+        let asked_ns = self
+            .capture
+            .end_ns
+            .saturating_sub(self.capture.start_ns)
+            .max(1) as f64;
         let covered = (cut.covered_ns + cut.capped_ns) / asked_ns;
         seen.samples = Some(seen.samples.unwrap_or(0).saturating_add(cut.samples));
         seen.notes.extend(cut.notes);
         if covered < COVERED_SHARE_MIN {
-            let evidence = format!("the profile of {whose} covers {} of its window", share(covered));
-            seen.notes.push(Note::new(DoubtKind::ProfileCutOff, evidence));
+            let evidence = format!(
+                "the profile of {whose} covers {} of its window",
+                share(covered)
+            );
+            seen.notes
+                .push(Note::new(DoubtKind::ProfileCutOff, evidence));
         }
         if factor < STRETCH_MIN {
             let evidence = format!(
@@ -180,18 +235,29 @@ impl ObservedPlace<'_> {
                 micros(busy_ns * factor / 1e3),
                 decimal(factor, 2)
             );
-            seen.notes.push(Note::new(DoubtKind::SamplesStretched, evidence));
+            seen.notes
+                .push(Note::new(DoubtKind::SamplesStretched, evidence));
         }
         let scaled = tree::scaled(&tree, |_| factor);
-        Ok((thread, with_kernel(&scaled, self.native.kernel_share(process.pid))))
+        Ok((
+            thread,
+            with_kernel(&scaled, self.native.kernel_share(process.pid)),
+        ))
     }
 
     fn compiled(&self, process: &CapturedProcess, seen: &mut ProcessTree) {
-        let native = self.native.of_process(process.pid).map(|tree| spread(&tree, seen.share.cpu_ns));
+        let native = self
+            .native
+            .of_process(process.pid)
+            .map(|tree| spread(&tree, seen.share.cpu_ns));
         seen.share.profiled = native.is_some();
         seen.tree = native.unwrap_or_else(|| {
             let root = |thread: &ThreadUse| {
-                tree::root(&format!("({})", thread.name), CodeKind::Native, thread.cpu_ns as f64)
+                tree::root(
+                    &format!("({})", thread.name),
+                    CodeKind::Native,
+                    thread.cpu_ns as f64,
+                )
             };
             together(&process.threads.iter().map(root).collect::<Vec<Tree>>())
         });
@@ -204,25 +270,44 @@ impl ObservedPlace<'_> {
             return;
         }
         let same = |one: &&CapturedProcess| one.pid == process.pid;
-        let elsewhere = self.others.iter().filter_map(|other| other.processes.iter().find(same));
+        let elsewhere = self
+            .others
+            .iter()
+            .filter_map(|other| other.processes.iter().find(same));
         let had = elsewhere.into_iter().any(|one| !one.agents.is_empty());
         let (doubt, why) = if !process.agents.is_empty() {
             (DoubtKind::WorkerUnprofiled, " and gave no profile")
         } else if had {
             (DoubtKind::AgentLost, "; its agent was there and is gone")
-        } else if self.service.processes.iter().any(|one| !one.agents.is_empty()) {
+        } else if self
+            .service
+            .processes
+            .iter()
+            .any(|one| !one.agents.is_empty())
+        {
             (DoubtKind::WorkerUnprofiled, " and no agent in it")
         } else {
-            (DoubtKind::AgentMissing, ", is Node.js by its command, and has no agent in it")
+            (
+                DoubtKind::AgentMissing,
+                ", is Node.js by its command, and has no agent in it",
+            )
         };
-        let what = format!("process {} has {} of the service's CPU time", process.pid, share(part));
+        let what = format!(
+            "process {} has {} of the service's CPU time",
+            process.pid,
+            share(part)
+        );
         seen.notes.push(Note::new(doubt, what + why));
     }
 
     /// Requests counted by a process itself, in this window or in another one of the same trial.
     fn requests(&self, process: &CapturedProcess) -> Option<u64> {
         let counted = |process: &CapturedProcess| {
-            process.agents.iter().filter_map(|agent| agent.requests).reduce(u64::saturating_add)
+            process
+                .agents
+                .iter()
+                .filter_map(|agent| agent.requests)
+                .reduce(u64::saturating_add)
         };
         let elsewhere = self.others.iter().flat_map(|other| &other.processes);
         let mut elsewhere = elsewhere.filter(|one| one.pid == process.pid);
@@ -253,27 +338,47 @@ fn by_class(process: &CapturedProcess, threads: IndexMap<u32, Tree>) -> BTreeMap
         let kernel = kernel_beside(trees.values().flatten(), cpu_ns(process));
         trees.entry(Class::Other).or_default().push(kernel);
     }
-    trees.into_iter().map(|(class, trees)| (class, together(&trees))).collect()
+    trees
+        .into_iter()
+        .map(|(class, trees)| (class, together(&trees)))
+        .collect()
 }
 
 /// The kernel's work if it may not be sampled: the CPU time of a process beyond its samples, if none of them
 /// is in the kernel. Otherwise its functions would be assigned that time.
 fn kernel_beside<'t>(samples: impl Iterator<Item = &'t Tree>, cpu_ns: u64) -> Tree {
     let seen = together(samples);
-    let is_seen = seen.frames.iter().any(|frame| frame.kind == CodeKind::Kernel) || seen.nodes.is_empty();
-    let rest = if is_seen { 0.0 } else { cpu_ns as f64 - seen.total() };
+    let is_seen = seen
+        .frames
+        .iter()
+        .any(|frame| frame.kind == CodeKind::Kernel)
+        || seen.nodes.is_empty();
+    let rest = if is_seen {
+        0.0
+    } else {
+        cpu_ns as f64 - seen.total()
+    };
     tree::root("(kernel)", CodeKind::Kernel, rest)
 }
 
 /// Whether a Node.js is known to be older than the agent supports.
 fn is_too_old(agent: &AgentSeen) -> bool {
     let major = |version: &String| version.split('.').next()?.parse::<u32>().ok();
-    agent.versions.get("node").and_then(major).is_some_and(|major| major < NODE_MAJOR_MIN)
+    agent
+        .versions
+        .get("node")
+        .and_then(major)
+        .is_some_and(|major| major < NODE_MAJOR_MIN)
 }
 
 /// The kernel's ID of an agent's thread. If a worker thread could not report it, the thread with the closest
 /// CPU time.
-fn thread_of(process: &CapturedProcess, agent: &AgentSeen, busy_ns: f64, taken: &[u32]) -> Option<u32> {
+fn thread_of(
+    process: &CapturedProcess,
+    agent: &AgentSeen,
+    busy_ns: f64,
+    taken: &[u32],
+) -> Option<u32> {
     if agent.thread == 0 {
         return Some(process.pid);
     }
@@ -281,7 +386,8 @@ fn thread_of(process: &CapturedProcess, agent: &AgentSeen, busy_ns: f64, taken: 
     agent.thread_id.or_else(|| {
         let is_free = |id: u32| id != process.pid && id != 0 && !taken.contains(&id);
         let free = process.threads.iter().filter(|one| is_free(one.id));
-        free.min_by(|one, other| far(one.cpu_ns).total_cmp(&far(other.cpu_ns))).map(|one| one.id)
+        free.min_by(|one, other| far(one.cpu_ns).total_cmp(&far(other.cpu_ns)))
+            .map(|one| one.id)
     })
 }
 
@@ -297,7 +403,11 @@ fn helpers(root: &Frame, mut shape: Tree, class: Class) -> Tree {
     // Work that cannot be identified as compiling counts as garbage collection, which these threads do once a
     // service is warm.
     let unknown = |kind| class == Class::Pool || class == Class::V8 && kind == CodeKind::Native;
-    shape.frames.iter_mut().filter(|frame| unknown(frame.kind)).for_each(|frame| frame.kind = root.kind);
+    shape
+        .frames
+        .iter_mut()
+        .filter(|frame| unknown(frame.kind))
+        .for_each(|frame| frame.kind = root.kind);
     below(root, &shape)
 }
 
@@ -318,11 +428,14 @@ impl NativeSide {
     pub fn read(service: &CapturedService, profiles: &dyn Profiles) -> (NativeSide, Vec<Note>) {
         let (mut side, mut problems) = (NativeSide::default(), Vec::new());
         for process in &service.processes {
-            let Some(file) = &process.native else { continue };
+            let Some(file) = &process.native else {
+                continue;
+            };
             match profiles.native(file, &service.directory) {
                 Ok((threads, notes)) => {
                     problems.extend(notes);
-                    side.by_process.insert(process.pid, by_class(process, threads));
+                    side.by_process
+                        .insert(process.pid, by_class(process, threads));
                 }
                 Err(problem) => problems.push(problem),
             }
@@ -332,7 +445,10 @@ impl NativeSide {
 
     /// The work of a process's threads of one class. `None` if it was not sampled.
     pub fn of(&self, pid: u32, class: Class) -> Option<&Tree> {
-        self.by_process.get(&pid)?.get(&class).filter(|tree| tree.total() > 0.0)
+        self.by_process
+            .get(&pid)?
+            .get(&class)
+            .filter(|tree| tree.total() > 0.0)
     }
 
     /// The work of all threads of a process.
@@ -342,8 +458,13 @@ impl NativeSide {
 
     /// The kernel's share of a process's JavaScript threads, 0 to 1. Zero if it was not sampled.
     pub fn kernel_share(&self, pid: u32) -> f64 {
-        let Some(tree) = self.of(pid, Class::JavaScript) else { return 0.0 };
-        let kernel = tree.sums(|frame| Some(frame.kind)).get(&CodeKind::Kernel).copied();
+        let Some(tree) = self.of(pid, Class::JavaScript) else {
+            return 0.0;
+        };
+        let kernel = tree
+            .sums(|frame| Some(frame.kind))
+            .get(&CodeKind::Kernel)
+            .copied();
         kernel.map_or(0.0, |kernel| (kernel / tree.total()).clamp(0.0, 1.0))
     }
 }
@@ -364,7 +485,8 @@ fn with_kernel(tree: &Tree, share: f64) -> Tree {
     });
     let mut made = tree.clone();
     let kernel = made.frames.len();
-    made.frames.push(Frame::new("(kernel)", "", 0, CodeKind::Kernel));
+    made.frames
+        .push(Frame::new("(kernel)", "", 0, CodeKind::Kernel));
     for index in 0..tree.nodes.len() {
         let node = &mut made.nodes[index];
         let factor = match tree.frames.get(node.frame).map(|frame| frame.kind) {
@@ -375,9 +497,16 @@ fn with_kernel(tree: &Tree, share: f64) -> Tree {
         let value = node.self_value * factor;
         if value > 0.0 {
             node.self_value -= value;
-            node.lines.values_mut().for_each(|line| *line *= 1.0 - factor);
+            node.lines
+                .values_mut()
+                .for_each(|line| *line *= 1.0 - factor);
             let lines = BTreeMap::new();
-            made.nodes.push(TreePlace { frame: kernel, parent: Some(index), self_value: value, lines });
+            made.nodes.push(TreePlace {
+                frame: kernel,
+                parent: Some(index),
+                self_value: value,
+                lines,
+            });
         }
     }
     made
@@ -388,8 +517,10 @@ mod tests {
     use super::*;
 
     fn made_of(parts: &[(&str, CodeKind, f64)]) -> Tree {
-        let trees: Vec<Tree> =
-            parts.iter().map(|(name, kind, value)| tree::root(name, *kind, *value)).collect();
+        let trees: Vec<Tree> = parts
+            .iter()
+            .map(|(name, kind, value)| tree::root(name, *kind, *value))
+            .collect();
         together(&trees)
     }
 
@@ -402,15 +533,25 @@ mod tests {
         ]);
         let some = with_kernel(&all, 0.1).sums(|frame| Some(frame.kind));
         assert_eq!(
-            (some[&CodeKind::Kernel], some[&CodeKind::Native], some[&CodeKind::Core]),
+            (
+                some[&CodeKind::Kernel],
+                some[&CodeKind::Native],
+                some[&CodeKind::Core]
+            ),
             (10.0, 10.0, 30.0)
         );
         let more = with_kernel(&all, 0.35).sums(|frame| Some(frame.kind));
-        assert!((more[&CodeKind::Kernel] - 35.0).abs() < 1e-9 && (more[&CodeKind::Core] - 15.0).abs() < 1e-9);
+        assert!(
+            (more[&CodeKind::Kernel] - 35.0).abs() < 1e-9
+                && (more[&CodeKind::Core] - 15.0).abs() < 1e-9
+        );
         assert_eq!(more[&CodeKind::Application], 50.0);
         // The maximum that can be taken.
         let most = with_kernel(&all, 0.9).sums(|frame| Some(frame.kind));
-        assert_eq!((most[&CodeKind::Kernel], most[&CodeKind::Application]), (50.0, 50.0));
+        assert_eq!(
+            (most[&CodeKind::Kernel], most[&CodeKind::Application]),
+            (50.0, 50.0)
+        );
         assert_eq!(with_kernel(&all, f64::NAN), all);
     }
 }

@@ -72,8 +72,15 @@ impl StackSampler {
         let mode = granted()?;
         let (events, rings, names) = open(&pids, mode)?;
         let mut binaries = Binaries::default();
-        let spaces = pids.iter().map(|pid| Space::of(*pid, &mut binaries)).collect();
-        let notes = if mode.kernel { Vec::new() } else { vec![why_no_kernel(&rights())] };
+        let spaces = pids
+            .iter()
+            .map(|pid| Space::of(*pid, &mut binaries))
+            .collect();
+        let notes = if mode.kernel {
+            Vec::new()
+        } else {
+            vec![why_no_kernel(&rights())]
+        };
         let (running, stop) = channel();
         let (tally, pids) = (StackTally::of(names), pids.into_iter().collect());
         let reader = Builder::new()
@@ -83,7 +90,15 @@ impl StackSampler {
         for event in &events {
             event.enable()?;
         }
-        Ok(StackSampler { events, running, reader, spaces, binaries, start_ns, notes })
+        Ok(StackSampler {
+            events,
+            running,
+            reader,
+            spaces,
+            binaries,
+            start_ns,
+            notes,
+        })
     }
 
     /// Ends sampling and resolves names. Returns the profile of each process, in the given order, including
@@ -95,7 +110,10 @@ impl StackSampler {
         }
         let end_ns = monotonic_ns();
         drop(self.running);
-        let mut tally = self.reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let mut tally = self
+            .reader
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         drop(self.events);
         tally.refresh_names();
         let (mut spaces, mut binaries) = (self.spaces, self.binaries);
@@ -131,7 +149,11 @@ fn notes(of_start: &[String], tally: &StackTally, kernel_hidden: bool) -> Vec<St
         }),
         (broken > 0).then(|| format!("{} of the samples could not be read", many(broken, "piece"))),
     ];
-    of_start.iter().cloned().chain(notes.into_iter().flatten()).collect()
+    of_start
+        .iter()
+        .cloned()
+        .chain(notes.into_iter().flatten())
+        .collect()
 }
 
 /// The body of the reader thread, which runs until the other end of `stop` is dropped.
@@ -175,7 +197,10 @@ pub struct PerfError {
 
 impl PerfError {
     pub(crate) fn new(why: String, hint: impl Into<String>) -> PerfError {
-        PerfError { why, hint: hint.into() }
+        PerfError {
+            why,
+            hint: hint.into(),
+        }
     }
 
     /// A hint for the user, if there is one.
@@ -202,9 +227,14 @@ pub fn allowed() -> Result<(), PerfError> {
 /// The most complete mode the kernel grants: with kernel work if allowed, and without child processes if the
 /// kernel can distinguish them from threads.
 pub(crate) fn granted() -> Result<Mode, PerfError> {
-    let mut mode = Mode { kernel: true, threads_only: true };
+    let mut mode = Mode {
+        kernel: true,
+        threads_only: true,
+    };
     loop {
-        let Err(error) = PerfEvent::open(None, mode) else { return Ok(mode) };
+        let Err(error) = PerfEvent::open(None, mode) else {
+            return Ok(mode);
+        };
         match error.raw_os_error() {
             // Linux before 5.13 does not know this flag.
             Some(libc::EINVAL) if mode.threads_only => mode.threads_only = false,
@@ -220,7 +250,9 @@ fn rights() -> ProcessRights {
 
 /// The reason the kernel's work is not in a profile.
 fn why_no_kernel(rights: &ProcessRights) -> String {
-    let level = rights.perf_event_paranoid.map_or_else(|| "unknown".to_owned(), |level| level.to_string());
+    let level = rights
+        .perf_event_paranoid
+        .map_or_else(|| "unknown".to_owned(), |level| level.to_string());
     format!(
         "the kernel's own work is not in it: kernel.perf_event_paranoid is {level}; with 1, or with CAP_PERFMON, it is"
     )
@@ -230,15 +262,18 @@ const SYSCTL: &str = "sudo sysctl kernel.perf_event_paranoid=2 (1 to see the ker
                       or run as root, or with the capability CAP_PERFMON";
 const CONTAINER: &str = "allow perf_event_open in the container's seccomp profile: docker run --cap-add PERFMON, \
                          in Kubernetes securityContext.capabilities.add PERFMON, elsewhere a profile of your own";
-const HOST: &str = "sudo sysctl kernel.perf_event_paranoid=2 on the host, or run outside of the container";
-const MODULE: &str =
-    "a security module (SELinux, lockdown in confidentiality mode) forbids it; run as root outside of it";
+const HOST: &str =
+    "sudo sysctl kernel.perf_event_paranoid=2 on the host, or run outside of the container";
+const MODULE: &str = "a security module (SELinux, lockdown in confidentiality mode) forbids it; run as root outside of it";
 
 /// Converts the system's error into a helpful message.
 fn refusal(error: io::Error, rights: &ProcessRights) -> PerfError {
     let (why, hint) = match (error.raw_os_error(), rights.perf_event_paranoid) {
         (Some(libc::ENOSYS), Some(_)) | (Some(libc::EPERM), _) if rights.filtered == Some(true) => {
-            ("a filter of system calls (seccomp) refuses perf_event_open".to_owned(), CONTAINER)
+            (
+                "a filter of system calls (seccomp) refuses perf_event_open".to_owned(),
+                CONTAINER,
+            )
         }
         (Some(libc::ENOSYS | libc::ENOENT | libc::EOPNOTSUPP), _) => {
             let why = format!("this kernel has no perf events: perf_event_open: {error}");
@@ -247,22 +282,41 @@ fn refusal(error: io::Error, rights: &ProcessRights) -> PerfError {
         // 3 and 4 exist on Debian, Ubuntu and Android: no perf events without the capability.
         (Some(libc::EACCES | libc::EPERM), Some(level)) if level > 2 => {
             let (which, hint) = match rights.perfmon {
-                Some(true) => ("the capability CAP_PERFMON is of a user namespace only", HOST),
+                Some(true) => (
+                    "the capability CAP_PERFMON is of a user namespace only",
+                    HOST,
+                ),
                 _ => ("this process has no CAP_PERFMON", SYSCTL),
             };
-            (format!("kernel.perf_event_paranoid is {level}, and {which}"), hint)
+            (
+                format!("kernel.perf_event_paranoid is {level}, and {which}"),
+                hint,
+            )
         }
         (Some(libc::EACCES | libc::EPERM), level) => {
-            let level = level.map_or_else(|| "cannot be read".to_owned(), |level| format!("is {level}"));
-            (format!("perf_event_open: {error}, although kernel.perf_event_paranoid {level}"), MODULE)
+            let level = level.map_or_else(
+                || "cannot be read".to_owned(),
+                |level| format!("is {level}"),
+            );
+            (
+                format!("perf_event_open: {error}, although kernel.perf_event_paranoid {level}"),
+                MODULE,
+            )
         }
         _ => return error.into(),
     };
-    PerfError::new(format!("the kernel does not allow native profiles: {why}"), hint)
+    PerfError::new(
+        format!("the kernel does not allow native profiles: {why}"),
+        hint,
+    )
 }
 
 /// Events that are not enabled yet, their rings, and the names of their threads.
-type OpenedEvents = (Vec<PerfEvent>, Vec<PerfRing>, HashMap<SampledThread, String>);
+type OpenedEvents = (
+    Vec<PerfEvent>,
+    Vec<PerfRing>,
+    HashMap<SampledThread, String>,
+);
 
 /// Maximum attempts, because threads may start while events are opened.
 const ATTEMPTS: usize = 3;
@@ -288,20 +342,28 @@ pub(crate) fn open(pids: &[u32], mode: Mode) -> Result<OpenedEvents, PerfError> 
 }
 
 fn threads_of(pids: &[u32]) -> Result<BTreeSet<SampledThread>, PerfError> {
-    let threads = |&pid: &u32| process::threads(pid).into_iter().map(move |tid| SampledThread { pid, tid });
+    let threads = |&pid: &u32| {
+        process::threads(pid)
+            .into_iter()
+            .map(move |tid| SampledThread { pid, tid })
+    };
     let all: BTreeSet<SampledThread> = pids.iter().flat_map(threads).collect();
     match pids.first() {
         // A service may start short-lived processes. If other processes exist, they are sampled.
-        Some(pid) if all.is_empty() => {
-            Err(PerfError::new(format!("process {pid} cannot be sampled: it is not there"), ""))
-        }
+        Some(pid) if all.is_empty() => Err(PerfError::new(
+            format!("process {pid} cannot be sampled: it is not there"),
+            "",
+        )),
         _ => Ok(all),
     }
 }
 
 fn open_threads(threads: &BTreeSet<SampledThread>, mode: Mode) -> Result<OpenedEvents, PerfError> {
     // `/proc` also accepts a thread ID here.
-    let cpus: BTreeSet<usize> = threads.iter().flat_map(|thread| process::cpus(thread.tid)).collect();
+    let cpus: BTreeSet<usize> = threads
+        .iter()
+        .flat_map(|thread| process::cpus(thread.tid))
+        .collect();
     // All events of a CPU write to the ring of the first.
     let mut by_cpu: BTreeMap<usize, (PerfRing, Vec<PerfEvent>)> = BTreeMap::new();
     for thread in threads {
@@ -310,7 +372,10 @@ fn open_threads(threads: &BTreeSet<SampledThread>, mode: Mode) -> Result<OpenedE
                 Ok(event) => event,
                 // The thread has exited, or the CPU is offline.
                 Err(error)
-                    if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV | libc::ENXIO)) =>
+                    if matches!(
+                        error.raw_os_error(),
+                        Some(libc::ESRCH | libc::ENODEV | libc::ENXIO)
+                    ) =>
                 {
                     continue;
                 }
@@ -327,7 +392,10 @@ fn open_threads(threads: &BTreeSet<SampledThread>, mode: Mode) -> Result<OpenedE
         }
     }
     let (rings, events): (Vec<PerfRing>, Vec<Vec<PerfEvent>>) = by_cpu.into_values().unzip();
-    let names = threads.iter().map(|thread| (*thread, thread_name(*thread))).collect();
+    let names = threads
+        .iter()
+        .map(|thread| (*thread, thread_name(*thread)))
+        .collect();
     Ok((events.into_iter().flatten().collect(), rings, names))
 }
 
@@ -338,8 +406,10 @@ fn ring(event: &PerfEvent, cpus: usize) -> Result<PerfRing, PerfError> {
         match PerfRing::map(event, (bytes / page_bytes()).max(1)) {
             Ok(ring) => return Ok(ring),
             Err(source) if bytes <= RING_BYTES_MIN => {
-                let why =
-                    format!("no memory for samples, {} KiB for each of {cpus} CPUs: {source}", bytes / 1024);
+                let why = format!(
+                    "no memory for samples, {} KiB for each of {cpus} CPUs: {source}",
+                    bytes / 1024
+                );
                 let hint = "raise kernel.perf_event_mlock_kb (sysctl), or end other programs of this user that use perf events";
                 return Err(PerfError::new(why, hint));
             }
@@ -388,24 +458,45 @@ mod tests {
         const DOCKER: &str = "CapEff:\t00000000a80425fb\nSeccomp:\t2\nSeccomp_filters:\t1";
         const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
         let rights = |level: &str, status: &str| {
-            let level = if level.is_empty() { String::new() } else { format!("== {PARANOID}\n{level}\n") };
-            ProcessRights::of(&Texts::kept(&format!("== /proc/self/status\n{status}\n{level}")))
+            let level = if level.is_empty() {
+                String::new()
+            } else {
+                format!("== {PARANOID}\n{level}\n")
+            };
+            ProcessRights::of(&Texts::kept(&format!(
+                "== /proc/self/status\n{status}\n{level}"
+            )))
         };
         let denied = "(os error 13), although kernel.perf_event_paranoid is -1";
         for (errno, level, status, says, hints) in [
-            (libc::EACCES, "4", USER, "is 4, and this process has no CAP_PERFMON", "perf_event_paranoid=2"),
+            (
+                libc::EACCES,
+                "4",
+                USER,
+                "is 4, and this process has no CAP_PERFMON",
+                "perf_event_paranoid=2",
+            ),
             // A container gets a hint about its own filter, not about the host.
             (libc::EPERM, "2", DOCKER, "seccomp", "--cap-add PERFMON"),
             (libc::ENOSYS, "2", DOCKER, "seccomp", "--cap-add PERFMON"),
             // Root of a user namespace gets a hint that its capability does not suffice.
             (libc::EACCES, "3", ROOT, "user namespace", "on the host"),
             (libc::EACCES, "-1", ROOT, denied, "security module"),
-            (libc::ENOSYS, "", USER, "no perf events", "CONFIG_PERF_EVENTS"),
+            (
+                libc::ENOSYS,
+                "",
+                USER,
+                "no perf events",
+                "CONFIG_PERF_EVENTS",
+            ),
             (libc::EMFILE, "2", USER, "cannot sample", ""),
         ] {
             let error = refusal(io::Error::from_raw_os_error(errno), &rights(level, status));
             assert!(error.to_string().contains(says), "{error}");
-            assert!(error.hint().unwrap_or_default().contains(hints), "{error:?}");
+            assert!(
+                error.hint().unwrap_or_default().contains(hints),
+                "{error:?}"
+            );
         }
         assert!(why_no_kernel(&rights("2", USER)).contains("paranoid is 2"));
     }

@@ -52,12 +52,19 @@ impl ProfileReadError {
     pub(crate) fn json(format: &'static str, bytes: &[u8], error: &serde_json::Error) -> Self {
         let (line, column) = (error.line(), error.column());
         if error.is_eof() || (error.is_syntax() && is_end(bytes, line, column)) {
-            return Self::CutOff { format, line, column };
+            return Self::CutOff {
+                format,
+                line,
+                column,
+            };
         }
         // The position is reported separately from the text.
         let text = error.to_string();
         let end = text.rfind(" at line ").unwrap_or(text.len());
-        Self::unusable(format, format!("line {line}, column {column}: {}", &text[..end]))
+        Self::unusable(
+            format,
+            format!("line {line}, column {column}: {}", &text[..end]),
+        )
     }
 
     pub(crate) fn unusable(what: &str, problem: impl Display) -> Self {
@@ -87,7 +94,10 @@ fn bounded<'b>(format: &str, bytes: &'b [u8]) -> Result<&'b [u8], ProfileReadErr
 }
 
 /// Parses a JSON profile.
-fn parsed<'b, T: Deserialize<'b>>(format: &'static str, bytes: &'b [u8]) -> Result<T, ProfileReadError> {
+fn parsed<'b, T: Deserialize<'b>>(
+    format: &'static str,
+    bytes: &'b [u8],
+) -> Result<T, ProfileReadError> {
     let bytes = bounded(format, bytes)?;
     serde_json::from_slice(bytes).map_err(|error| ProfileReadError::json(format, bytes, &error))
 }
@@ -152,7 +162,10 @@ pub struct NativeStack {
 impl NativeProfile {
     /// Number of samples.
     pub(crate) fn samples(&self) -> u64 {
-        self.stacks.iter().map(|stack| stack.samples).fold(0, u64::saturating_add)
+        self.stacks
+            .iter()
+            .map(|stack| stack.samples)
+            .fold(0, u64::saturating_add)
     }
 
     /// Reads a native profile.
@@ -164,7 +177,10 @@ impl NativeProfile {
         let places = || profile.stacks.iter().flat_map(|stack| &stack.frames);
         let (known, count) = (profile.frames.len(), places().count());
         let problem = if profile.version != NATIVE_VERSION {
-            format!("version {}: this proofload reads version {NATIVE_VERSION}", profile.version)
+            format!(
+                "version {}: this proofload reads version {NATIVE_VERSION}",
+                profile.version
+            )
         } else if count > NODES_MAX {
             format!("{count} places in stacks: too many, at most {NODES_MAX} are read")
         } else if let Some(frame) = places().find(|frame| **frame as usize >= known) {
@@ -214,8 +230,7 @@ pub fn read_any(name: &str, bytes: &[u8]) -> Result<Profile, ProfileReadError> {
     const FORMAT: &str = "profile";
     let bytes = bounded(FORMAT, bytes)?;
     if bytes.starts_with(PROF_LOG) {
-        let hint =
-            "a log of node --prof: first node --prof-process --preprocess LOG > LOG.json, then read that";
+        let hint = "a log of node --prof: first node --prof-process --preprocess LOG > LOG.json, then read that";
         return Err(ProfileReadError::unusable(FORMAT, hint));
     }
     if bytes.trim_ascii_start().starts_with(b"[") {
@@ -225,8 +240,8 @@ pub fn read_any(name: &str, bytes: &[u8]) -> Result<Profile, ProfileReadError> {
         return Err(ProfileReadError::unusable(name, UNKNOWN_FORMAT));
     }
     // The top-level keys identify the format.
-    let top: BTreeMap<Cow<'_, str>, IgnoredAny> =
-        serde_json::from_slice(bytes).map_err(|error| ProfileReadError::json(FORMAT, bytes, &error))?;
+    let top: BTreeMap<Cow<'_, str>, IgnoredAny> = serde_json::from_slice(bytes)
+        .map_err(|error| ProfileReadError::json(FORMAT, bytes, &error))?;
     let has = |key: &str| top.contains_key(key);
     match () {
         () if has("nodes") => CpuProfile::read(bytes).map(Profile::Cpu),

@@ -40,18 +40,28 @@ pub(crate) enum Class {
 /// The class of each thread of a Node.js process. `javascript` are threads that run it, in addition to those
 /// reported by an agent.
 pub(crate) fn classes(process: &CapturedProcess, javascript: &[u32]) -> Vec<Class> {
-    let is_spoken_for = |id: u32| process.agents.iter().any(|agent| agent.thread_id == Some(id));
+    let is_spoken_for = |id: u32| {
+        process
+            .agents
+            .iter()
+            .any(|agent| agent.thread_id == Some(id))
+    };
     let first = |thread: &ThreadUse| match thread.id {
         // All exited threads together. Their roles are unknown.
         0 => Some(Class::Other),
-        id if id == process.pid || javascript.contains(&id) || is_spoken_for(id) => Some(Class::JavaScript),
+        id if id == process.pid || javascript.contains(&id) || is_spoken_for(id) => {
+            Some(Class::JavaScript)
+        }
         _ => named(&thread.name),
     };
     let mut classes: Vec<Option<Class>> = process.threads.iter().map(first).collect();
     // libuv names its own threads, and Node.js names V8's threads. A distribution may combine a libuv that
     // does so with a Node.js that does not yet.
-    let [pool_is_named, v8_is_named] = [Class::Pool, Class::V8].map(|class| classes.contains(&Some(class)));
-    let mut unnamed: Vec<usize> = (0..classes.len()).filter(|index| classes[*index].is_none()).collect();
+    let [pool_is_named, v8_is_named] =
+        [Class::Pool, Class::V8].map(|class| classes.contains(&Some(class)));
+    let mut unnamed: Vec<usize> = (0..classes.len())
+        .filter(|index| classes[*index].is_none())
+        .collect();
     unnamed.sort_by_key(|index| process.threads[*index].id);
     for (place, index) in unnamed.into_iter().enumerate() {
         classes[index] = Some(match place {
@@ -60,7 +70,10 @@ pub(crate) fn classes(process: &CapturedProcess, javascript: &[u32]) -> Vec<Clas
             _ => Class::Pool,
         });
     }
-    classes.into_iter().map(|class| class.unwrap_or(Class::Other)).collect()
+    classes
+        .into_iter()
+        .map(|class| class.unwrap_or(Class::Other))
+        .collect()
 }
 
 fn named(name: &str) -> Option<Class> {
@@ -106,7 +119,9 @@ pub(crate) fn of_thread<'a>(
     stack: impl Iterator<Item = (&'a str, &'a str)> + Clone,
 ) -> Option<CodeKind> {
     let has_script = stack.clone().any(|(_, module)| module == MADE);
-    let stack = stack.filter(|(_, module)| is_ours(module)).map(|(function, _)| function);
+    let stack = stack
+        .filter(|(_, module)| is_ours(module))
+        .map(|(function, _)| function);
     let says = |parts: &str| stack.clone().any(|function| has_part(parts, function));
     let pooled = says(POOL) || stack.clone().any(|function| function == POOL_LOOP);
     if name == "libuv-worker" || pooled || (!has_script && says(POOL_TASK)) {
@@ -151,16 +166,28 @@ mod tests {
     use super::*;
 
     fn process(names: &[&str]) -> CapturedProcess {
-        let thread =
-            |(id, name): (u32, &&str)| ThreadUse { id, name: (*name).into(), cpu_ns: 1, waited_ns: 0 };
+        let thread = |(id, name): (u32, &&str)| ThreadUse {
+            id,
+            name: (*name).into(),
+            cpu_ns: 1,
+            waited_ns: 0,
+        };
         let threads = (100..).zip(names).map(thread).collect();
         let command = "node server.js".into();
-        CapturedProcess { pid: 100, parent: 1, command, threads, agents: vec![], native: None }
+        CapturedProcess {
+            pid: 100,
+            parent: 1,
+            command,
+            threads,
+            agents: vec![],
+            native: None,
+        }
     }
 
     #[test]
     fn names_tell_where_node_gives_them() {
-        let names = "node DelayedTaskSche V8Worker SignalInspector libuv-worker addon v8:ProfEvntProc";
+        let names =
+            "node DelayedTaskSche V8Worker SignalInspector libuv-worker addon v8:ProfEvntProc";
         let names: Vec<&str> = names.split(' ').collect();
         let found = classes(&process(&names), &[]);
         use Class::{JavaScript, Other, Pool, Profiler, V8};
@@ -181,17 +208,28 @@ mod tests {
         assert_eq!(classes(&process(&renamed), &[]), found);
         // A worker thread is none of these and does not shift others. Nor do exited threads.
         let mut process = process(&names);
-        process.threads.push(ThreadUse { id: 0, name: "ended threads".into(), cpu_ns: 1, waited_ns: 0 });
+        process.threads.push(ThreadUse {
+            id: 0,
+            name: "ended threads".into(),
+            cpu_ns: 1,
+            waited_ns: 0,
+        });
         let found = classes(&process, &[103]);
         assert_eq!(found[12], Class::Other);
-        assert_eq!((found[3], found[7], found[8]), (Class::JavaScript, Class::V8, Class::Pool));
+        assert_eq!(
+            (found[3], found[7], found[8]),
+            (Class::JavaScript, Class::V8, Class::Pool)
+        );
     }
 
     #[test]
     fn without_symbols_v8s_threads_are_the_same_whatever_the_version_calls_them() {
         let unnamed = [("[unknown]", "node")];
         let looped = [("node::PlatformWorkerThread", "node"), unnamed[0]];
-        assert_eq!(of_thread("V8Worker", unnamed.into_iter()), Some(CodeKind::Gc));
+        assert_eq!(
+            of_thread("V8Worker", unnamed.into_iter()),
+            Some(CodeKind::Gc)
+        );
         assert_eq!(of_thread("node", looped.into_iter()), Some(CodeKind::Gc));
     }
 
@@ -201,6 +239,8 @@ mod tests {
             is_node("/usr/local/bin/node --max-old-space-size=4096 server.js")
                 && is_node("PM2 v6.0.8: God Daemon")
         );
-        assert!(!is_node("nginx: worker process") && !is_node("") && !is_node("sh -c node server.js"));
+        assert!(
+            !is_node("nginx: worker process") && !is_node("") && !is_node("sh -c node server.js")
+        );
     }
 }

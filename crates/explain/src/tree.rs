@@ -11,7 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The owner of the code in which time is spent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "CodeKind")]
 pub enum CodeKind {
@@ -48,16 +50,56 @@ pub(crate) struct KindRow {
 /// Each kind, in reading order. All are distinguishable with protanopia, deuteranopia or tritanopia, and
 /// black text is readable on each. A test of `flame` checks this.
 pub(crate) static KINDS: [KindRow; 10] = [
-    KindRow { kind: CodeKind::Application, name: "application", fill: [0xf5, 0xa7, 0x42] },
-    KindRow { kind: CodeKind::Framework, name: "framework", fill: [0x8c, 0xcb, 0xfa] },
-    KindRow { kind: CodeKind::Middleware, name: "middleware", fill: [0x2f, 0xae, 0x83] },
-    KindRow { kind: CodeKind::Core, name: "Node core", fill: [0xf5, 0xe5, 0x6b] },
-    KindRow { kind: CodeKind::Native, name: "native", fill: [0xdd, 0x5f, 0x3b] },
-    KindRow { kind: CodeKind::Gc, name: "GC", fill: [0xd5, 0x9b, 0xd8] },
-    KindRow { kind: CodeKind::Jit, name: "JIT", fill: [0x6b, 0x80, 0xe6] },
-    KindRow { kind: CodeKind::ThreadPool, name: "thread pool", fill: [0xcd, 0xea, 0xb0] },
-    KindRow { kind: CodeKind::Kernel, name: "kernel", fill: [0x7b, 0x82, 0x8c] },
-    KindRow { kind: CodeKind::Waiting, name: "waiting", fill: [0xe6, 0xe8, 0xee] },
+    KindRow {
+        kind: CodeKind::Application,
+        name: "application",
+        fill: [0xf5, 0xa7, 0x42],
+    },
+    KindRow {
+        kind: CodeKind::Framework,
+        name: "framework",
+        fill: [0x8c, 0xcb, 0xfa],
+    },
+    KindRow {
+        kind: CodeKind::Middleware,
+        name: "middleware",
+        fill: [0x2f, 0xae, 0x83],
+    },
+    KindRow {
+        kind: CodeKind::Core,
+        name: "Node core",
+        fill: [0xf5, 0xe5, 0x6b],
+    },
+    KindRow {
+        kind: CodeKind::Native,
+        name: "native",
+        fill: [0xdd, 0x5f, 0x3b],
+    },
+    KindRow {
+        kind: CodeKind::Gc,
+        name: "GC",
+        fill: [0xd5, 0x9b, 0xd8],
+    },
+    KindRow {
+        kind: CodeKind::Jit,
+        name: "JIT",
+        fill: [0x6b, 0x80, 0xe6],
+    },
+    KindRow {
+        kind: CodeKind::ThreadPool,
+        name: "thread pool",
+        fill: [0xcd, 0xea, 0xb0],
+    },
+    KindRow {
+        kind: CodeKind::Kernel,
+        name: "kernel",
+        fill: [0x7b, 0x82, 0x8c],
+    },
+    KindRow {
+        kind: CodeKind::Waiting,
+        name: "waiting",
+        fill: [0xe6, 0xe8, 0xee],
+    },
 ];
 
 impl CodeKind {
@@ -72,12 +114,17 @@ impl CodeKind {
 
     /// Whether it is JavaScript: the service's, a package's, or of Node.js itself.
     pub(crate) const fn is_javascript(self) -> bool {
-        matches!(self, CodeKind::Application | CodeKind::Framework | CodeKind::Middleware | CodeKind::Core)
+        matches!(
+            self,
+            CodeKind::Application | CodeKind::Framework | CodeKind::Middleware | CodeKind::Core
+        )
     }
 }
 
 /// A package of a package manager.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Package {
     /// Its name, with its scope.
     pub name: String,
@@ -87,7 +134,9 @@ pub struct Package {
 }
 
 /// A function, identified the same in every process, worker and variant.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Frame {
     /// Its name, or `(anonymous FILE:LINE)` if it has none. Comes from foreign code and may contain anything.
     pub function: String,
@@ -106,7 +155,13 @@ pub struct Frame {
 impl Frame {
     /// A function of no package.
     pub(crate) fn new(function: &str, file: &str, line: u32, kind: CodeKind) -> Frame {
-        Frame { function: function.into(), file: file.into(), line, kind, package: None }
+        Frame {
+            function: function.into(),
+            file: file.into(),
+            line,
+            kind,
+            package: None,
+        }
     }
 }
 
@@ -182,10 +237,17 @@ impl Tree {
 
     /// All functions, largest self value first.
     pub fn functions(&self) -> Vec<FunctionValue> {
-        let empty = |frame| FunctionValue { frame, self_value: 0.0, total: 0.0, lines: BTreeMap::new() };
+        let empty = |frame| FunctionValue {
+            frame,
+            self_value: 0.0,
+            total: 0.0,
+            lines: BTreeMap::new(),
+        };
         let mut functions: Vec<FunctionValue> = (0..self.frames.len()).map(empty).collect();
         for node in &self.nodes {
-            let Some(function) = functions.get_mut(node.frame) else { continue };
+            let Some(function) = functions.get_mut(node.frame) else {
+                continue;
+            };
             function.self_value += node.self_value;
             for (line, value) in &node.lines {
                 *function.lines.entry(*line).or_insert(0.0) += value;
@@ -194,7 +256,8 @@ impl Tree {
         // The total of a node counts only if its function is not among its callers.
         let (totals, (roots, children)) = (self.totals(), self.children());
         let mut on_stack = vec![0u32; self.frames.len()];
-        let mut todo: Vec<(usize, bool)> = roots.into_iter().rev().map(|root| (root, true)).collect();
+        let mut todo: Vec<(usize, bool)> =
+            roots.into_iter().rev().map(|root| (root, true)).collect();
         while let Some((node, entering)) = todo.pop() {
             let frame = self.nodes[node].frame;
             if let Some(count) = on_stack.get_mut(frame) {
@@ -208,7 +271,11 @@ impl Tree {
             }
             todo.extend(children[node].iter().rev().map(|child| (*child, true)));
         }
-        functions.sort_by(|a, b| b.self_value.total_cmp(&a.self_value).then(a.frame.cmp(&b.frame)));
+        functions.sort_by(|a, b| {
+            b.self_value
+                .total_cmp(&a.self_value)
+                .then(a.frame.cmp(&b.frame))
+        });
         functions
     }
 
@@ -221,7 +288,12 @@ impl Tree {
             }
         }
         let mut sums = BTreeMap::new();
-        for (frame, value) in self.frames.iter().zip(values).filter(|(_, value)| *value != 0.0) {
+        for (frame, value) in self
+            .frames
+            .iter()
+            .zip(values)
+            .filter(|(_, value)| *value != 0.0)
+        {
             if let Some(key) = key(frame) {
                 *sums.entry(key).or_insert(0.0) += value;
             }
@@ -235,8 +307,15 @@ impl Tree {
     pub fn bottom_up(&self, callers: usize) -> Tree {
         let mut made = Builder::default();
         let numbers: Vec<usize> = self.frames.iter().map(|frame| made.frame(frame)).collect();
-        for (index, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.self_value != 0.0) {
-            let Some(frame) = numbers.get(node.frame) else { continue };
+        for (index, node) in self
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(_, node)| node.self_value != 0.0)
+        {
+            let Some(frame) = numbers.get(node.frame) else {
+                continue;
+            };
             let mut place = made.place(None, *frame);
             let above = std::iter::successors(self.caller(index), |caller| self.caller(*caller));
             for caller in above.take(callers) {
@@ -280,7 +359,12 @@ impl Builder {
         let next = self.nodes.len();
         let place = *self.places.entry((parent, frame)).or_insert(next);
         if place == next {
-            self.nodes.push(TreePlace { frame, parent, self_value: 0.0, lines: BTreeMap::new() });
+            self.nodes.push(TreePlace {
+                frame,
+                parent,
+                self_value: 0.0,
+                lines: BTreeMap::new(),
+            });
         }
         place
     }
@@ -294,19 +378,30 @@ impl Builder {
 
     /// Adds to the value of a line of a node.
     pub fn add_line(&mut self, place: usize, line: u32, value: f64) {
-        if let Some(node) = self.nodes.get_mut(place).filter(|_| value.is_finite() && value > 0.0) {
+        if let Some(node) = self
+            .nodes
+            .get_mut(place)
+            .filter(|_| value.is_finite() && value > 0.0)
+        {
             *node.lines.entry(line).or_insert(0.0) += value;
         }
     }
 
     /// Adds a tree below a node, with the values of each of its nodes multiplied by `weight`. A node without
     /// a weight is omitted with its callees. A root with the function of the target node is merged into it.
-    pub fn graft(&mut self, below: Option<usize>, tree: &Tree, weight: impl Fn(usize) -> Option<f64>) {
+    pub fn graft(
+        &mut self,
+        below: Option<usize>,
+        tree: &Tree,
+        weight: impl Fn(usize) -> Option<f64>,
+    ) {
         let mut numbers: Vec<Option<usize>> = vec![None; tree.frames.len()];
         let top = below.and_then(|place| Some(self.nodes.get(place)?.frame));
         let mut places: Vec<Option<usize>> = vec![None; tree.nodes.len()];
         for (index, node) in tree.nodes.iter().enumerate() {
-            let (Some(frame), Some(weight)) = (tree.frames.get(node.frame), weight(index)) else { continue };
+            let (Some(frame), Some(weight)) = (tree.frames.get(node.frame), weight(index)) else {
+                continue;
+            };
             let frame = *numbers[node.frame].get_or_insert_with(|| self.frame(frame));
             let place = match tree.caller(index).and_then(|caller| places[caller]) {
                 None if top == Some(frame) => below.unwrap_or_default(),
@@ -314,13 +409,18 @@ impl Builder {
                 caller => self.place(caller, frame),
             };
             self.add(place, node.self_value * weight);
-            node.lines.iter().for_each(|(line, value)| self.add_line(place, *line, value * weight));
+            node.lines
+                .iter()
+                .for_each(|(line, value)| self.add_line(place, *line, value * weight));
             places[index] = Some(place);
         }
     }
 
     pub fn tree(self) -> Tree {
-        Tree { frames: self.frames.into_iter().collect(), nodes: self.nodes }
+        Tree {
+            frames: self.frames.into_iter().collect(),
+            nodes: self.nodes,
+        }
     }
 }
 
@@ -328,13 +428,20 @@ impl Builder {
 /// appearance.
 pub fn merge(trees: &[(&Tree, f64)]) -> Tree {
     let mut merged = Builder::default();
-    trees.iter().for_each(|(tree, weight)| merged.graft(None, tree, |_| Some(*weight)));
+    trees
+        .iter()
+        .for_each(|(tree, weight)| merged.graft(None, tree, |_| Some(*weight)));
     merged.tree()
 }
 
 /// The sum of trees.
 pub(crate) fn together<'t>(trees: impl IntoIterator<Item = &'t Tree>) -> Tree {
-    merge(&trees.into_iter().map(|tree| (tree, 1.0)).collect::<Vec<_>>())
+    merge(
+        &trees
+            .into_iter()
+            .map(|tree| (tree, 1.0))
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// The tree as callees of `root`. Roots that are already `root` are unchanged.
@@ -348,8 +455,19 @@ pub(crate) fn below(root: &Frame, tree: &Tree) -> Tree {
 
 /// A tree of one function without callers and callees. Empty if the value is zero.
 pub(crate) fn root(name: &str, kind: CodeKind, value: f64) -> Tree {
-    let node = TreePlace { frame: 0, parent: None, self_value: value, lines: BTreeMap::new() };
-    scaled(&Tree { frames: vec![Frame::new(name, "", 0, kind)], nodes: vec![node] }, |_| 1.0)
+    let node = TreePlace {
+        frame: 0,
+        parent: None,
+        self_value: value,
+        lines: BTreeMap::new(),
+    };
+    scaled(
+        &Tree {
+            frames: vec![Frame::new(name, "", 0, kind)],
+            nodes: vec![node],
+        },
+        |_| 1.0,
+    )
 }
 
 /// A tree whose nodes are multiplied by `factor`. Nodes are removed if nothing is left in them and below
@@ -359,7 +477,11 @@ pub(crate) fn scaled(tree: &Tree, factor: impl Fn(&Frame) -> f64) -> Tree {
     let factor = |node: &TreePlace| {
         let factor = factors.get(node.frame).copied().unwrap_or(0.0);
         let value = node.self_value * factor;
-        if value.is_finite() && value > 0.0 { factor } else { 0.0 }
+        if value.is_finite() && value > 0.0 {
+            factor
+        } else {
+            0.0
+        }
     };
     let factors: Vec<f64> = tree.nodes.iter().map(factor).collect();
     let mut kept: Vec<bool> = factors.iter().map(|factor| *factor != 0.0).collect();
@@ -375,7 +497,13 @@ pub(crate) fn scaled(tree: &Tree, factor: impl Fn(&Frame) -> f64) -> Tree {
 
 /// The same tree without waiting, which takes no CPU time.
 pub(crate) fn without_waiting(tree: &Tree) -> Tree {
-    scaled(tree, |frame| if frame.kind == CodeKind::Waiting { 0.0 } else { 1.0 })
+    scaled(tree, |frame| {
+        if frame.kind == CodeKind::Waiting {
+            0.0
+        } else {
+            1.0
+        }
+    })
 }
 
 #[cfg(test)]
@@ -395,34 +523,75 @@ mod tests {
             ("c", CodeKind::Core),
             ("(idle)", CodeKind::Waiting),
         ];
-        let frames = frames.map(|(name, kind)| Frame::new(name, "a.js", 1, kind)).to_vec();
-        Tree { frames, nodes: nodes.iter().map(node).collect() }
+        let frames = frames
+            .map(|(name, kind)| Frame::new(name, "a.js", 1, kind))
+            .to_vec();
+        Tree {
+            frames,
+            nodes: nodes.iter().map(node).collect(),
+        }
     }
 
     #[test]
     fn recursion_counts_once() {
         // a → b → a → c, and b alone.
-        let tree =
-            tree(&[(0, None, 1.0), (1, Some(0), 2.0), (0, Some(1), 4.0), (2, Some(2), 8.0), (1, None, 16.0)]);
+        let tree = tree(&[
+            (0, None, 1.0),
+            (1, Some(0), 2.0),
+            (0, Some(1), 4.0),
+            (2, Some(2), 8.0),
+            (1, None, 16.0),
+        ]);
         assert_eq!(tree.totals(), [15.0, 14.0, 12.0, 8.0, 16.0]);
-        let found: Vec<(usize, f64, f64)> =
-            tree.functions().iter().map(|it| (it.frame, it.self_value, it.total)).collect();
+        let found: Vec<(usize, f64, f64)> = tree
+            .functions()
+            .iter()
+            .map(|it| (it.frame, it.self_value, it.total))
+            .collect();
         assert_eq!(found[..3], [(1, 18.0, 30.0), (2, 8.0, 8.0), (0, 5.0, 15.0)]);
     }
 
     #[test]
     fn waiting_goes_and_callers_of_what_is_left_stay() {
-        let left = without_waiting(&tree(&[(0, None, 0.0), (3, Some(0), 70.0), (1, Some(0), 30.0)]));
-        assert_eq!(left.nodes.iter().map(|node| node.self_value).collect::<Vec<f64>>(), [0.0, 30.0]);
-        assert_eq!((left.nodes[1].parent, left.nodes[1].lines[&3]), (Some(0), 30.0));
+        let left = without_waiting(&tree(&[
+            (0, None, 0.0),
+            (3, Some(0), 70.0),
+            (1, Some(0), 30.0),
+        ]));
+        assert_eq!(
+            left.nodes
+                .iter()
+                .map(|node| node.self_value)
+                .collect::<Vec<f64>>(),
+            [0.0, 30.0]
+        );
+        assert_eq!(
+            (left.nodes[1].parent, left.nodes[1].lines[&3]),
+            (Some(0), 30.0)
+        );
     }
 
     #[test]
     fn what_begins_with_the_root_has_it_once() {
         let both = tree(&[(0, None, 1.0), (1, Some(0), 2.0), (2, None, 4.0)]);
         let made = below(&both.frames[0], &both);
-        assert_eq!((made.total(), made.nodes.iter().filter(|node| node.parent.is_none()).count()), (7.0, 1));
-        assert_eq!(made.nodes.iter().map(|node| node.parent).collect::<Vec<_>>(), [None, Some(0), Some(0)]);
+        assert_eq!(
+            (
+                made.total(),
+                made.nodes
+                    .iter()
+                    .filter(|node| node.parent.is_none())
+                    .count()
+            ),
+            (7.0, 1)
+        );
+        assert_eq!(
+            made.nodes
+                .iter()
+                .map(|node| node.parent)
+                .collect::<Vec<_>>(),
+            [None, Some(0), Some(0)]
+        );
     }
 
     #[test]
@@ -430,8 +599,14 @@ mod tests {
         let stray = tree(&[(7, Some(0), 1.0), (0, Some(9), 2.0), (1, Some(0), 4.0)]);
         assert_eq!(stray.totals(), [5.0, 2.0, 4.0]);
         assert_eq!(stray.functions()[0].total, 4.0);
-        assert_eq!(stray.sums(|frame| Some(frame.kind))[&CodeKind::Application], 6.0);
-        assert_eq!((stray.bottom_up(3).total(), merge(&[(&stray, 1.0)]).total()), (6.0, 6.0));
+        assert_eq!(
+            stray.sums(|frame| Some(frame.kind))[&CodeKind::Application],
+            6.0
+        );
+        assert_eq!(
+            (stray.bottom_up(3).total(), merge(&[(&stray, 1.0)]).total()),
+            (6.0, 6.0)
+        );
         assert_eq!(crate::views::top_down(&stray, 0.0, 9).len(), 1);
         let nonsense = tree(&[
             (0, Some(7), 5.0),

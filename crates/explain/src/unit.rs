@@ -52,7 +52,11 @@ impl TreeUnit {
 
     /// A value for display. Values below the resolution of sampling are zero.
     pub fn quantity(self, value: f64) -> Quantity {
-        let value = if value.abs() < self.least() { 0.0 } else { value };
+        let value = if value.abs() < self.least() {
+            0.0
+        } else {
+            value
+        };
         match self {
             TreeUnit::MicrosPerRequest => Quantity::us(value),
             TreeUnit::Nanoseconds => Quantity::us(value / 1e3),
@@ -72,24 +76,43 @@ impl TreeUnit {
         all: impl IntoIterator<Item = &'a CostInterval>,
     ) -> Vec<(String, Option<String>)> {
         let scaled = |of: &CostInterval| {
-            let [value, low, high] = [of.value, of.low, of.high].map(|value| self.quantity(value).value);
-            (value, (low.is_finite() && high.is_finite() && high > low).then_some((low, high)))
+            let [value, low, high] =
+                [of.value, of.low, of.high].map(|value| self.quantity(value).value);
+            (
+                value,
+                (low.is_finite() && high.is_finite() && high > low).then_some((low, high)),
+            )
         };
-        differences(self.quantity(0.0).unit, &all.into_iter().map(scaled).collect::<Vec<_>>())
+        differences(
+            self.quantity(0.0).unit,
+            &all.into_iter().map(scaled).collect::<Vec<_>>(),
+        )
     }
 
     /// Both ends of intervals in one column. A dash if there is only one capture.
-    pub(crate) fn ranges<'a>(self, all: impl Iterator<Item = &'a CostInterval> + Clone) -> Vec<String> {
+    pub(crate) fn ranges<'a>(
+        self,
+        all: impl Iterator<Item = &'a CostInterval> + Clone,
+    ) -> Vec<String> {
         let known = |of: &&CostInterval| of.high > of.low;
-        let ends = all.clone().filter(known).flat_map(|of| [of.low.max(0.0), of.high]);
+        let ends = all
+            .clone()
+            .filter(known)
+            .flat_map(|of| [of.low.max(0.0), of.high]);
         let ends: Vec<_> = ends.map(|end| Some(self.quantity(end).value)).collect();
         let ends = column(self.quantity(0.0).unit, &ends);
         let mut ranges = ends.chunks_exact(2).map(|ends| {
             // One unit for both ends if they share it.
             let unit = ends[1].rsplit(' ').next().unwrap_or_default();
-            format!("{} to {}", ends[0].strip_suffix(unit).unwrap_or(&ends[0]).trim_end(), ends[1])
+            format!(
+                "{} to {}",
+                ends[0].strip_suffix(unit).unwrap_or(&ends[0]).trim_end(),
+                ends[1]
+            )
         });
         let range = |of| if known(&of) { ranges.next() } else { None };
-        all.map(range).map(|range| range.unwrap_or_else(|| NONE.to_owned())).collect()
+        all.map(range)
+            .map(|range| range.unwrap_or_else(|| NONE.to_owned()))
+            .collect()
     }
 }

@@ -42,14 +42,28 @@ struct Pruning {
 /// The most expensive functions, each with its callers.
 pub(crate) fn bottom_up(tree: &Tree, roots: usize) -> (Tree, Vec<Call>) {
     let turned = tree.bottom_up(CALLERS_DEEP);
-    let pruning = Pruning { lines: usize::MAX, roots, below: 3, of_all: 0.0, of_line: 0.05, chains: false };
+    let pruning = Pruning {
+        lines: usize::MAX,
+        roots,
+        below: 3,
+        of_all: 0.0,
+        of_line: 0.05,
+        chains: false,
+    };
     let calls = walk(&turned, &pruning);
     (turned, calls)
 }
 
 /// The expensive calls, without those below this fraction of the total and without the middle of chains.
 pub(crate) fn top_down(tree: &Tree, of_all: f64, lines: usize) -> Vec<Call> {
-    let pruning = Pruning { lines, roots: usize::MAX, below: usize::MAX, of_all, of_line: 0.0, chains: true };
+    let pruning = Pruning {
+        lines,
+        roots: usize::MAX,
+        below: usize::MAX,
+        of_all,
+        of_line: 0.0,
+        chains: true,
+    };
     walk(tree, &pruning)
 }
 
@@ -61,7 +75,8 @@ fn walk(tree: &Tree, pruning: &Pruning) -> Vec<Call> {
         let least = (pruning.of_all * whole).max(pruning.of_line * of);
         // Trees are also read from files, where a node may refer to a missing function.
         let is_known = |place: usize| tree.nodes[place].frame < tree.frames.len();
-        let is_kept = |place: &usize| totals[*place] > 0.0 && totals[*place] >= least && is_known(*place);
+        let is_kept =
+            |place: &usize| totals[*place] > 0.0 && totals[*place] >= least && is_known(*place);
         let mut kept: Vec<usize> = places.iter().copied().filter(is_kept).collect();
         kept.sort_by(|one, other| totals[*other].total_cmp(&totals[*one]));
         kept.truncate(most);
@@ -69,19 +84,30 @@ fn walk(tree: &Tree, pruning: &Pruning) -> Vec<Call> {
     };
     let mut calls = Vec::new();
     let roots = kept(&roots, 0.0, pruning.roots);
-    let mut open: Vec<(usize, Call)> =
-        roots.into_iter().map(|root| (root, line(tree, &totals, root, (0, whole, 0)))).collect();
+    let mut open: Vec<(usize, Call)> = roots
+        .into_iter()
+        .map(|root| (root, line(tree, &totals, root, (0, whole, 0))))
+        .collect();
     while let Some((place, call)) = open.pop() {
         if calls.len() == pruning.lines {
             break;
         }
         let below = kept(&children[place], call.total, pruning.below);
-        let goes_on = below.last().is_some_and(|next| totals[*next] >= call.total * CHAIN_SHARE_MIN);
+        let goes_on = below
+            .last()
+            .is_some_and(|next| totals[*next] >= call.total * CHAIN_SHARE_MIN);
         let is_own = tree.frames[call.frame].kind == CodeKind::Application;
         let skipped = pruning.chains && goes_on && !is_own;
-        let next =
-            if skipped { (call.depth, call.of, call.left_out + 1) } else { (call.depth + 1, call.total, 0) };
-        open.extend(below.into_iter().map(|place| (place, line(tree, &totals, place, next))));
+        let next = if skipped {
+            (call.depth, call.of, call.left_out + 1)
+        } else {
+            (call.depth + 1, call.total, 0)
+        };
+        open.extend(
+            below
+                .into_iter()
+                .map(|place| (place, line(tree, &totals, place, next))),
+        );
         if !skipped {
             calls.push(call);
         }
@@ -89,9 +115,21 @@ fn walk(tree: &Tree, pruning: &Pruning) -> Vec<Call> {
     calls
 }
 
-fn line(tree: &Tree, totals: &[f64], place: usize, (depth, of, left_out): (usize, f64, usize)) -> Call {
+fn line(
+    tree: &Tree,
+    totals: &[f64],
+    place: usize,
+    (depth, of, left_out): (usize, f64, usize),
+) -> Call {
     let node = &tree.nodes[place];
-    Call { frame: node.frame, depth, total: totals[place], self_value: node.self_value, of, left_out }
+    Call {
+        frame: node.frame,
+        depth,
+        total: totals[place],
+        self_value: node.self_value,
+        of,
+        left_out,
+    }
 }
 
 /// The main caller of a function: the nearest function of the service's own above it, otherwise its caller.
@@ -111,6 +149,8 @@ pub(crate) fn on_behalf_of<'t>(tree: &'t Tree, of: &Frame) -> Option<(&'t Frame,
             *shares.entry(caller).or_default() += value;
         }
     }
-    let (frame, value) = shares.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let (frame, value) = shares
+        .into_iter()
+        .max_by(|one, other| one.1.total_cmp(&other.1))?;
     (whole > 0.0).then_some((frame, value / whole))
 }

@@ -38,12 +38,18 @@ pub(crate) fn of_service(
     variant: usize,
     service: &str,
 ) -> Option<WaitingTimes> {
-    let rounds = captures.all(CaptureKind::Counters, variant).filter_map(|capture| {
-        let seen = find(capture, service)?;
-        let plain = captures.get(CaptureKind::Plain, variant, capture.round);
-        let window_ns = capture.end_ns.saturating_sub(capture.start_ns).max(1) as f64;
-        of_round(seen, plain.and_then(|plain| find(plain, service)).unwrap_or(seen), window_ns)
-    });
+    let rounds = captures
+        .all(CaptureKind::Counters, variant)
+        .filter_map(|capture| {
+            let seen = find(capture, service)?;
+            let plain = captures.get(CaptureKind::Plain, variant, capture.round);
+            let window_ns = capture.end_ns.saturating_sub(capture.start_ns).max(1) as f64;
+            of_round(
+                seen,
+                plain.and_then(|plain| find(plain, service)).unwrap_or(seen),
+                window_ns,
+            )
+        });
     let rounds: Vec<WaitingTimes> = rounds.collect();
     let mean_of = |of: fn(&WaitingTimes) -> f64| mean(rounds.iter().map(of)).unwrap_or(0.0);
     (!rounds.is_empty()).then(|| WaitingTimes {
@@ -58,7 +64,11 @@ pub(crate) fn of_service(
 /// The same for one round. Threads count from the start command to the stop command, and a thread that
 /// responds late makes the others wait. Outside of the load window they are idle, so their work is divided by
 /// that window, not by their own.
-fn of_round(counted: &CapturedService, plain: &CapturedService, window_ns: f64) -> Option<WaitingTimes> {
+fn of_round(
+    counted: &CapturedService,
+    plain: &CapturedService,
+    window_ns: f64,
+) -> Option<WaitingTimes> {
     let busiest = busiest(counted)?;
     let waits = || counters(counted).filter_map(|one| one.pool_wait);
     let tasks = waits().map(|of| of.count as f64).sum::<f64>();
@@ -66,7 +76,11 @@ fn of_round(counted: &CapturedService, plain: &CapturedService, window_ns: f64) 
     let threads = || plain.processes.iter().flat_map(|process| &process.threads);
     let ran = threads().map(|thread| thread.cpu_ns as f64).sum::<f64>();
     let delayed = threads().map(|thread| thread.waited_ns as f64).sum::<f64>();
-    let paused = busiest.gc.values().map(|pauses| pauses.total_ns as f64).sum::<f64>();
+    let paused = busiest
+        .gc
+        .values()
+        .map(|pauses| pauses.total_ns as f64)
+        .sum::<f64>();
     let part = |ns: f64| (ns / window_ns).min(1.0);
     Some(WaitingTimes {
         loop_utilisation: part(busiest.loop_active_ns as f64),
@@ -117,8 +131,11 @@ pub(crate) fn sentence(
         share(second),
         sides[1].name(),
     );
-    let reasons: Vec<String> =
-        sides.iter().flat_map(Side::inside).chain(sides.iter().flat_map(Side::outside)).collect();
+    let reasons: Vec<String> = sides
+        .iter()
+        .flat_map(Side::inside)
+        .chain(sides.iter().flat_map(Side::outside))
+        .collect();
     if !reasons.is_empty() {
         return Some(format!("{begin}; requests wait: {}.", reasons.join("; ")));
     }
@@ -135,12 +152,21 @@ impl<'a> Side<'a> {
         let planned = &captures.record.header.plan.variants[variant];
         let (entry, load) = (planned.entry.as_str(), &planned.load);
         let services = captures.services(variant).into_iter();
-        let services = services.filter_map(|of| Some((of, of_service(captures, variant, of)?))).collect();
-        let paced = captures.record.is_open_loop() || load.rate_per_s.is_some() || load.think.is_some();
+        let services = services
+            .filter_map(|of| Some((of, of_service(captures, variant, of)?)))
+            .collect();
+        let paced =
+            captures.record.is_open_loop() || load.rate_per_s.is_some() || load.think.is_some();
         let uses = captures.uses(CaptureKind::Plain, variant, entry);
         let per_s = mean(uses.values().map(|used| used.per_s)).filter(|_| !paced);
         let at_once = f64::from(load.connections) * f64::from(load.protocol.lanes());
-        Side { captures, variant, entry, services, little_us: per_s.map(|per_s| at_once / per_s * 1e6) }
+        Side {
+            captures,
+            variant,
+            entry,
+            services,
+            little_us: per_s.map(|per_s| at_once / per_s * 1e6),
+        }
     }
 
     fn name(&self) -> String {
@@ -170,11 +196,18 @@ impl<'a> Side<'a> {
         });
         // Services without counters, such as nginx, by the CPU time of their busiest process.
         let others = self.captures.services(self.variant).into_iter();
-        let others = others.filter(|service| !self.services.contains_key(service)).map(|service| {
-            let busy = self.busiest_process(service).filter(|busy| *busy >= FULL_SHARE)?;
-            let place = place(service);
-            Some(format!("for {place}, whose busiest process uses {} of a processor", share(busy)))
-        });
+        let others = others
+            .filter(|service| !self.services.contains_key(service))
+            .map(|service| {
+                let busy = self
+                    .busiest_process(service)
+                    .filter(|busy| *busy >= FULL_SHARE)?;
+                let place = place(service);
+                Some(format!(
+                    "for {place}, whose busiest process uses {} of a processor",
+                    share(busy)
+                ))
+            });
         counted.chain(others).flatten().collect()
     }
 
@@ -184,7 +217,11 @@ impl<'a> Side<'a> {
             let busiest = find(capture, service)?.processes.iter().map(cpu_ns).max()?;
             (window > 0.0).then(|| busiest as f64 / window)
         };
-        mean(self.captures.all(CaptureKind::Plain, self.variant).filter_map(part))
+        mean(
+            self.captures
+                .all(CaptureKind::Plain, self.variant)
+                .filter_map(part),
+        )
     }
 
     fn under_way(&self) -> Option<String> {
@@ -201,16 +238,31 @@ impl<'a> Side<'a> {
     fn outside(&self) -> Vec<String> {
         let record = self.captures.record;
         let trials = record.blocks.iter().flat_map(|block| &block.trials);
-        let slices = trials.filter(|trial| trial.variant() == self.variant).flat_map(|trial| &trial.slices);
-        let slices = || slices.clone().filter(|slice| slice.kind == SliceKind::Measured);
+        let slices = trials
+            .filter(|trial| trial.variant() == self.variant)
+            .flat_map(|trial| &trial.slices);
+        let slices = || {
+            slices
+                .clone()
+                .filter(|slice| slice.kind == SliceKind::Measured)
+        };
         let name = self.name();
         let busy = mean(slices().filter_map(|slice| slice.counts.generator.busiest_share()));
         let generator = busy.filter(|busy| *busy >= FULL_SHARE);
-        let network = record.header.plan.variants[self.variant].load.network.as_ref();
-        let bits: f64 = slices().map(|slice| slice.counts.wire_bytes as f64 * 8.0).sum();
-        let seconds: f64 = slices().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
+        let network = record.header.plan.variants[self.variant]
+            .load
+            .network
+            .as_ref();
+        let bits: f64 = slices()
+            .map(|slice| slice.counts.wire_bytes as f64 * 8.0)
+            .sum();
+        let seconds: f64 = slices()
+            .map(|slice| slice.counts.window_ns as f64 / 1e9)
+            .sum();
         let link = network.and_then(|link| {
-            let rate = link.rate_bit_per_s.filter(|rate| *rate > 0 && seconds > 0.0)?;
+            let rate = link
+                .rate_bit_per_s
+                .filter(|rate| *rate > 0 && seconds > 0.0)?;
             Some(bits / seconds / rate as f64).filter(|used| *used >= FULL_SHARE)
         });
         let delay = network.and_then(|link| {

@@ -28,7 +28,9 @@ fn label(frame: &Frame) -> String {
 /// A file as a path that is unambiguous for other tools and can be read back.
 fn path(frame: &Frame) -> String {
     match &frame.package {
-        Some(package) if !frame.file.is_empty() => format!("node_modules/{}/{}", package.name, frame.file),
+        Some(package) if !frame.file.is_empty() => {
+            format!("node_modules/{}/{}", package.name, frame.file)
+        }
         _ => frame.file.clone(),
     }
 }
@@ -46,7 +48,11 @@ const DEPTH_MAX: usize = 512;
 /// `a;b;c 123`, sorted by text, in nanoseconds or bytes. A value has up to three decimals. Values that round
 /// to zero are omitted.
 pub fn folded(tree: &Tree, unit: TreeUnit) -> String {
-    let one = if unit == TreeUnit::MicrosPerRequest { 1e3 } else { 1.0 };
+    let one = if unit == TreeUnit::MicrosPerRequest {
+        1e3
+    } else {
+        1.0
+    };
     let labels: Vec<String> = tree.frames.iter().map(folded_label).collect();
     let mut values: BTreeMap<usize, f64> = BTreeMap::new();
     // For each node: its depth, and the node that it is added to.
@@ -65,7 +71,8 @@ pub fn folded(tree: &Tree, unit: TreeUnit) -> String {
     let mut lines: BTreeMap<String, f64> = BTreeMap::new();
     for (place, value) in values {
         let callers = std::iter::successors(Some(place), |place| tree.caller(*place));
-        let path = callers.filter_map(|place| labels.get(tree.nodes[place].frame).map(String::as_str));
+        let path =
+            callers.filter_map(|place| labels.get(tree.nodes[place].frame).map(String::as_str));
         let mut path: Vec<&str> = path.collect();
         path.reverse();
         *lines.entry(path.join(";")).or_insert(0.0) += value;
@@ -101,7 +108,12 @@ pub fn cpuprofile(tree: &Tree, unit: TreeUnit) -> Value {
     // IDs from 2, because the root is 1.
     let number = |index: usize| index + 2;
     let (roots, children) = tree.children();
-    let numbers = |places: &[usize]| places.iter().map(|place| number(*place)).collect::<Vec<usize>>();
+    let numbers = |places: &[usize]| {
+        places
+            .iter()
+            .map(|place| number(*place))
+            .collect::<Vec<usize>>()
+    };
     let mut nodes = vec![
         json!({ "id": 1, "callFrame": call("(root)", "", 0, "0"), "hitCount": 0, "children": numbers(&roots) }),
     ];
@@ -205,7 +217,9 @@ fn events(tree: &Tree, first: usize) -> (Vec<Value>, f64) {
         if !opens {
             at += node.self_value.max(0.0);
         }
-        events.push(json!({ "type": if opens { "O" } else { "C" }, "frame": first + node.frame, "at": at }));
+        events.push(
+            json!({ "type": if opens { "O" } else { "C" }, "frame": first + node.frame, "at": at }),
+        );
         if opens {
             open.push((place, false));
             open.extend(children[place].iter().rev().map(|child| (*child, true)));

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use proofload_explain::{
-    CaptureFiles, CodeKind, CpuProfile, Cut, Frame, HeapProfile, Naming, NativeProfile, Profile, TimeWindow,
-    Tree, TreePlace, TreeUnit, cpu_tree, cpuprofile, folded, heap_tree, merge, native_tree, read_any,
-    speedscope,
+    CaptureFiles, CodeKind, CpuProfile, Cut, Frame, HeapProfile, Naming, NativeProfile, Profile,
+    TimeWindow, Tree, TreePlace, TreeUnit, cpu_tree, cpuprofile, folded, heap_tree, merge,
+    native_tree, read_any, speedscope,
 };
 use proptest::prelude::*;
 
@@ -13,17 +13,32 @@ struct Nowhere;
 
 impl CaptureFiles for Nowhere {
     fn source_map(&self, script: &str) -> Option<(Vec<u8>, String)> {
-        let map = br#"{"version":3,"sources":["../src/a.ts"],"names":["x"],"mappings":"AAAAA;AACA"}"#;
+        let map =
+            br#"{"version":3,"sources":["../src/a.ts"],"names":["x"],"mappings":"AAAAA;AACA"}"#;
         Some((map.to_vec(), script.to_owned()))
     }
 }
 
-const NAMING: Naming<'static> = Naming { directory: "/srv", source: &Nowhere };
+const NAMING: Naming<'static> = Naming {
+    directory: "/srv",
+    source: &Nowhere,
+};
 
 /// All operations on a profile.
 fn everything(bytes: &[u8]) {
-    let Ok(profile) = read_any("made up", bytes) else { return };
-    let windows = [TimeWindow { start_ns: 5000, end_ns: 40_000 }, TimeWindow { start_ns: 9, end_ns: 3 }];
+    let Ok(profile) = read_any("made up", bytes) else {
+        return;
+    };
+    let windows = [
+        TimeWindow {
+            start_ns: 5000,
+            end_ns: 40_000,
+        },
+        TimeWindow {
+            start_ns: 9,
+            end_ns: 3,
+        },
+    ];
     let mut cuts = vec![profile.cut(&NAMING)];
     if let Profile::Cpu(profile) = &profile {
         cuts.extend(windows.map(|window| cpu_tree(profile, Some(window), &NAMING)));
@@ -40,7 +55,11 @@ fn everything(bytes: &[u8]) {
 }
 
 fn name() -> impl Strategy<Value = String> {
-    prop_oneof!["|\\(idle\\)|\\(root\\)|\\(garbage collector\\)", "[a-c]{1,2}", ".{0,4}"]
+    prop_oneof![
+        "|\\(idle\\)|\\(root\\)|\\(garbage collector\\)",
+        "[a-c]{1,2}",
+        ".{0,4}"
+    ]
 }
 
 fn url() -> impl Strategy<Value = String> {
@@ -52,7 +71,10 @@ fn url() -> impl Strategy<Value = String> {
 
 /// A profile that may contradict itself in every way that its types allow.
 fn profile_text() -> impl Strategy<Value = String> {
-    let (children, parent) = (prop::collection::vec(0u32..12, 0..4), prop::option::of(0u32..12));
+    let (children, parent) = (
+        prop::collection::vec(0u32..12, 0..4),
+        prop::option::of(0u32..12),
+    );
     let node = (0u32..12, name(), url(), -1i64..900, children, parent);
     let nodes = prop::collection::vec(node, 0..12);
     let samples = prop::collection::vec((0u32..12, -3_000i64..9_000), 0..60);
@@ -97,21 +119,36 @@ fn tree() -> impl Strategy<Value = Tree> {
     prop::collection::vec(node, 0..20).prop_map(|nodes| {
         let frames = ["a", "b;c", "d e", "é"].map(|name| {
             let (function, file) = (name.into(), "x.js".into());
-            Frame { function, file, line: 1, kind: CodeKind::Application, package: None }
+            Frame {
+                function,
+                file,
+                line: 1,
+                kind: CodeKind::Application,
+                package: None,
+            }
         });
-        let nodes = nodes.into_iter().enumerate().map(|(index, (frame, parent, value))| TreePlace {
-            frame,
-            parent: parent.filter(|parent| *parent < index),
-            self_value: f64::from(value),
-            lines: BTreeMap::from([(1, f64::from(value))]),
-        });
-        Tree { frames: frames.to_vec(), nodes: nodes.collect() }
+        let nodes = nodes
+            .into_iter()
+            .enumerate()
+            .map(|(index, (frame, parent, value))| TreePlace {
+                frame,
+                parent: parent.filter(|parent| *parent < index),
+                self_value: f64::from(value),
+                lines: BTreeMap::from([(1, f64::from(value))]),
+            });
+        Tree {
+            frames: frames.to_vec(),
+            nodes: nodes.collect(),
+        }
     })
 }
 
 fn by_name(tree: &Tree) -> BTreeMap<String, f64> {
     let functions = tree.functions();
-    functions.iter().map(|it| (tree.frames[it.frame].function.clone(), it.self_value)).collect()
+    functions
+        .iter()
+        .map(|it| (tree.frames[it.frame].function.clone(), it.self_value))
+        .collect()
 }
 
 fn near(one: f64, other: f64) -> bool {

@@ -51,8 +51,14 @@ pub struct Assembler {
 impl Assembler {
     /// Creates an assembler for the file with this name.
     pub fn new(file: &str) -> Self {
-        let about = Transcript { file: file.to_owned(), ..Transcript::default() };
-        Self { about, ..Self::default() }
+        let about = Transcript {
+            file: file.to_owned(),
+            ..Transcript::default()
+        };
+        Self {
+            about,
+            ..Self::default()
+        }
     }
 
     /// Handles the last line counted by [`about`](Self::about).
@@ -92,22 +98,32 @@ impl Assembler {
         if self.goes_on(text, number) || self.belongs(text, number) {
             return true;
         }
-        let Some((tool, certain)) = tools::begins(text).or_else(|| Some((self.refused(text)?, true))) else {
+        let Some((tool, certain)) =
+            tools::begins(text).or_else(|| Some((self.refused(text)?, true)))
+        else {
             if !text.is_empty() && !self.json.is_open() {
                 self.around(text, number);
             }
             return false;
         };
         // Several tools print some identical lines.
-        let commanded = self.command.as_ref().map(|command| command.tool).filter(|_| !certain);
-        let tool = commanded.filter(|tool| tools::prints(*tool, text)).unwrap_or(tool);
+        let commanded = self
+            .command
+            .as_ref()
+            .map(|command| command.tool)
+            .filter(|_| !certain);
+        let tool = commanded
+            .filter(|tool| tools::prints(*tool, text))
+            .unwrap_or(tool);
         self.open(tool, certain, number);
         self.belongs(text, number)
     }
 
     /// Whether the line belongs to the current run.
     fn belongs(&mut self, text: &str, number: u64) -> bool {
-        let Some((draft, _)) = self.open.as_mut() else { return false };
+        let Some((draft, _)) = self.open.as_mut() else {
+            return false;
+        };
         let fresh = draft.run.lines.last == 0;
         if !fresh && tools::is_first(text) {
             self.close();
@@ -139,7 +155,8 @@ impl Assembler {
             self.about.unread.insert(tool);
             self.in_unread = true;
         }
-        if text.ends_with('\\') && (command::typed(text).is_some() || command::find(text).is_some()) {
+        if text.ends_with('\\') && (command::typed(text).is_some() || command::find(text).is_some())
+        {
             text.trim_end_matches('\\').clone_into(&mut self.unfinished);
             return;
         }
@@ -164,7 +181,10 @@ impl Assembler {
             return;
         }
         // Within a run it may be output of the service.
-        let rated = self.open.as_ref().is_some_and(|(draft, _)| draft.run.requests_per_s.is_some());
+        let rated = self
+            .open
+            .as_ref()
+            .is_some_and(|(draft, _)| draft.run.requests_per_s.is_some());
         let ends = (rated || !self.typed) && !running && Heading::bare(text).is_some();
         if let Some(near) = Heading::near(text).filter(|_| ends || self.open.is_none()) {
             self.close();
@@ -183,10 +203,13 @@ impl Assembler {
             self.near = words::without_repeat(command::comment(typed));
             self.turn = command::varies(typed).then_some(0);
             for label in command::labels(typed) {
-                self.headings.set_typed(label, std::mem::take(&mut self.loaded));
+                self.headings
+                    .set_typed(label, std::mem::take(&mut self.loaded));
             }
         }
-        let Some(command) = found else { return typed.is_some() };
+        let Some(command) = found else {
+            return typed.is_some();
+        };
         if typed.is_some() || self.open.as_ref().is_none_or(|(draft, _)| draft.whole) {
             self.close();
             self.command = Some(command);
@@ -202,7 +225,11 @@ impl Assembler {
             return false;
         }
         let room = command::COMMAND_CHARS_MAX * 2;
-        let whole = format!("{} {}", std::mem::take(&mut self.unfinished), text.trim_end_matches('\\'));
+        let whole = format!(
+            "{} {}",
+            std::mem::take(&mut self.unfinished),
+            text.trim_end_matches('\\')
+        );
         if text.ends_with('\\') && whole.len() < room {
             self.unfinished = whole;
         } else {
@@ -214,7 +241,10 @@ impl Assembler {
     /// The tool that printed only a connection error.
     fn refused(&self, text: &str) -> Option<Tool> {
         let commanded = self.command.as_ref().map(|command| command.tool);
-        self.open.is_none().then(|| tools::fails_alone(text, commanded)).flatten()
+        self.open
+            .is_none()
+            .then(|| tools::fails_alone(text, commanded))
+            .flatten()
     }
 
     fn open(&mut self, tool: Tool, certain: bool, number: u64) {
@@ -230,7 +260,9 @@ impl Assembler {
     }
 
     fn close(&mut self) {
-        let Some((draft, command)) = self.open.take() else { return };
+        let Some((draft, command)) = self.open.take() else {
+            return;
+        };
         if let Some(mut run) = draft.finish() {
             run.lines.last = run.lines.last.max(run.lines.first);
             self.keep(run, command);
@@ -240,7 +272,10 @@ impl Assembler {
     fn take_json(&mut self, text: &str, number: u64) {
         for (value, first) in self.json.line(text, number) {
             if let Some(mut run) = tools::from_json(&value) {
-                run.lines = LineRange { first, last: number };
+                run.lines = LineRange {
+                    first,
+                    last: number,
+                };
                 run.headings = self.headings.path();
                 run.headings.extend(value.get("title").and_then(title));
                 self.keep(run, self.command.clone());
@@ -250,10 +285,24 @@ impl Assembler {
 
     /// Truncated JSON still identifies its tool.
     fn end_json(&mut self, number: u64) {
-        let Some((text, first)) = self.json.drop_open() else { return };
+        let Some((text, first)) = self.json.drop_open() else {
+            return;
+        };
         if let Some(tool) = tools::json_tool(&text) {
-            let (lines, headings) = (LineRange { first, last: number }, self.headings.path());
-            let run = ToolRun { json: true, truncated: true, lines, headings, ..ToolRun::new(tool) };
+            let (lines, headings) = (
+                LineRange {
+                    first,
+                    last: number,
+                },
+                self.headings.path(),
+            );
+            let run = ToolRun {
+                json: true,
+                truncated: true,
+                lines,
+                headings,
+                ..ToolRun::new(tool)
+            };
             self.keep(run, self.command.clone());
         }
     }
@@ -264,7 +313,10 @@ impl Assembler {
             return;
         }
         run.file.clone_from(&self.about.file);
-        let mut near = vec![std::mem::take(&mut run.near), std::mem::take(&mut self.near)];
+        let mut near = vec![
+            std::mem::take(&mut run.near),
+            std::mem::take(&mut self.near),
+        ];
         near.retain(|near| !near.is_empty());
         run.near = near.join(", ");
         self.turn = self.turn.map(|turn| turn + 1);
@@ -289,7 +341,12 @@ impl Assembler {
 
 /// The title given to a run (autocannon's --title).
 fn title(value: &serde_json::Value) -> Option<String> {
-    let title: String = value.as_str()?.chars().filter(|c| !c.is_control()).take(100).collect();
+    let title: String = value
+        .as_str()?
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(100)
+        .collect();
     (!title.trim().is_empty()).then(|| title.trim().to_owned())
 }
 
@@ -298,7 +355,12 @@ const LENGTH_TOLERANCE: f64 = 0.05;
 
 /// Whether a command line may belong to this run: their common values must match.
 fn fits(run: &ToolRun, command: &ToolCommand) -> bool {
-    let ToolCommand { tool, text: _, url, load: asked } = command;
+    let ToolCommand {
+        tool,
+        text: _,
+        url,
+        load: asked,
+    } = command;
     let same_tool = run.tool.prints_as(*tool);
     let ToolLoad {
         connections,
@@ -311,17 +373,26 @@ fn fits(run: &ToolRun, command: &ToolCommand) -> bool {
         keep_alive: _,
         accept_encoding: _,
     } = asked;
-    let agrees =
-        |one: Option<u64>, other: &Option<u64>| one.zip(*other).is_none_or(|(one, other)| one == other);
+    let agrees = |one: Option<u64>, other: &Option<u64>| {
+        one.zip(*other).is_none_or(|(one, other)| one == other)
+    };
     let same_load = agrees(run.load.connections, connections)
         && agrees(run.load.threads, threads)
         && agrees(run.load.requests, requests)
         && agrees(run.load.pipelining, pipelining);
-    let lengths = run.load.duration_s.zip(duration_s.filter(|seconds| *seconds > 0.0));
-    let same_length = lengths.is_none_or(|(one, other)| (one / other - 1.0).abs() <= LENGTH_TOLERANCE);
+    let lengths = run
+        .load
+        .duration_s
+        .zip(duration_s.filter(|seconds| *seconds > 0.0));
+    let same_length =
+        lengths.is_none_or(|(one, other)| (one / other - 1.0).abs() <= LENGTH_TOLERANCE);
     // Addresses in write-ups are often shortened. The part after the host must match.
-    let path =
-        |url: &str| url.split_once("://").map_or(url, |(_, rest)| rest).trim_end_matches('/').to_owned();
+    let path = |url: &str| {
+        url.split_once("://")
+            .map_or(url, |(_, rest)| rest)
+            .trim_end_matches('/')
+            .to_owned()
+    };
     let urls = run.url.as_ref().zip(url.as_ref());
     let same_url = urls.is_none_or(|(one, other)| path(one) == path(other));
     same_tool && same_load && same_length && same_url
@@ -330,7 +401,12 @@ fn fits(run: &ToolRun, command: &ToolCommand) -> bool {
 impl ToolRun {
     /// Adds values known only from the command line.
     fn fill(&mut self, command: ToolCommand) {
-        let ToolCommand { tool, text, url, load: asked } = command;
+        let ToolCommand {
+            tool,
+            text,
+            url,
+            load: asked,
+        } = command;
         let ToolLoad {
             connections,
             threads,

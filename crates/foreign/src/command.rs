@@ -36,8 +36,14 @@ pub fn find(text: &str) -> Option<ToolCommand> {
         let tool = tool_named(pair[0].1)?;
         is_argument(tool, pair[1].1).then_some((pair[0].0, tool))
     })?;
-    let start = if tool.row().reads_pipe && prompted.is_some() { 0 } else { at };
-    let found = line.get(start..)?.trim_start_matches(['`', '(', '"', '\'', '*']);
+    let start = if tool.row().reads_pipe && prompted.is_some() {
+        0
+    } else {
+        at
+    };
+    let found = line
+        .get(start..)?
+        .trim_start_matches(['`', '(', '"', '\'', '*']);
     let mut command = read(tool, ended(found, tool));
     if tool == Tool::Wrk && command.load.rate_per_s.is_some() {
         command.tool = Tool::Wrk2;
@@ -57,7 +63,9 @@ fn is_argument(tool: Tool, word: &str) -> bool {
     let option = word
         .strip_prefix('-')
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '-'));
-    let address = word.trim_start_matches(['"', '\'', '<']).starts_with("http");
+    let address = word
+        .trim_start_matches(['"', '\'', '<'])
+        .starts_with("http");
     option || address || tool.row().verbs.contains(&word)
 }
 
@@ -66,10 +74,19 @@ fn ended(text: &str, tool: Tool) -> String {
     let mut end = text.find('`').unwrap_or(text.len());
     if !tool.row().reads_pipe {
         let stops = [" |", " >", " 2>", " &&", " ;", "; ", " #"];
-        end = stops.iter().filter_map(|stop| text.find(stop)).fold(end, usize::min);
+        end = stops
+            .iter()
+            .filter_map(|stop| text.find(stop))
+            .fold(end, usize::min);
     }
-    let kept = text.get(..end).unwrap_or(text).trim_end_matches(['&', ' ', '.', ',', '*', '_', '\\']);
-    kept.chars().filter(|c| !c.is_control()).take(COMMAND_CHARS_MAX).collect()
+    let kept = text
+        .get(..end)
+        .unwrap_or(text)
+        .trim_end_matches(['&', ' ', '.', ',', '*', '_', '\\']);
+    kept.chars()
+        .filter(|c| !c.is_control())
+        .take(COMMAND_CHARS_MAX)
+        .collect()
 }
 
 /// Parses a command line that begins with the tool's name.
@@ -81,15 +98,27 @@ fn read(tool: Tool, text: String) -> ToolCommand {
         at += 1;
         // Brackets contain another load: autocannon's warm-up.
         if word == "[" {
-            at += words[at..].iter().position(|word| word == "]").map_or(words.len(), |end| end + 1);
+            at += words[at..]
+                .iter()
+                .position(|word| word == "]")
+                .map_or(words.len(), |end| end + 1);
             continue;
         }
-        let Some((name, attached)) = flag(tool, word) else { continue };
-        let Some((_, meaning)) = tool.row().flags.iter().find(|(known, _)| known.contains(&name.as_str()))
+        let Some((name, attached)) = flag(tool, word) else {
+            continue;
+        };
+        let Some((_, meaning)) = tool
+            .row()
+            .flags
+            .iter()
+            .find(|(known, _)| known.contains(&name.as_str()))
         else {
             continue;
         };
-        let takes_value = !matches!(meaning, Meaning::Keep | Meaning::Close | Meaning::NoCompression);
+        let takes_value = !matches!(
+            meaning,
+            Meaning::Keep | Meaning::Close | Meaning::NoCompression
+        );
         let value = match attached {
             Some(value) => value,
             None if takes_value => {
@@ -111,13 +140,20 @@ fn read(tool: Tool, text: String) -> ToolCommand {
     let is_address = |word: &&String| word.contains("://");
     let url = words.iter().rev().find(is_address);
     let url = url.map(|word| word.trim_matches(['<', '>', ',', ')']).to_owned());
-    ToolCommand { tool, text, url, load }
+    ToolCommand {
+        tool,
+        text,
+        url,
+        load,
+    }
 }
 
 /// Splits words as a shell does. In a line that was truncated within quotes, or is followed by prose with an
 /// apostrophe, the words end with the line.
 fn words(text: &str) -> Vec<String> {
-    let closed = ["", "'", "\""].iter().find_map(|quote| shlex::split(&format!("{text}{quote}")));
+    let closed = ["", "'", "\""]
+        .iter()
+        .find_map(|quote| shlex::split(&format!("{text}{quote}")));
     closed.unwrap_or_else(|| text.split_whitespace().map(str::to_owned).collect())
 }
 
@@ -130,7 +166,9 @@ impl ToolLoad {
             Meaning::Requests => self.requests = count(),
             Meaning::Pipelining => self.pipelining = count(),
             // A bare number is seconds in every one of these tools.
-            Meaning::Duration => self.duration_s = number::seconds(value).or_else(|| number::decimal(value)),
+            Meaning::Duration => {
+                self.duration_s = number::seconds(value).or_else(|| number::decimal(value))
+            }
             Meaning::Rate | Meaning::RateEach => self.rate_per_s = rate(value),
             Meaning::Keep => self.keep_alive = Some(value != "false"),
             Meaning::Close => self.keep_alive = Some(false),
@@ -149,7 +187,11 @@ impl ToolLoad {
 /// Requests per second: `2000`, `2k`, `100/1s`, `50/m`.
 fn rate(value: &str) -> Option<f64> {
     let (number, per) = value.split_once('/').unwrap_or((value, "1s"));
-    let per = if per.starts_with(|c: char| c.is_ascii_digit()) { per.to_owned() } else { format!("1{per}") };
+    let per = if per.starts_with(|c: char| c.is_ascii_digit()) {
+        per.to_owned()
+    } else {
+        format!("1{per}")
+    };
     let (count, _) = number::count(number)?;
     let per_s = number::seconds(&per)?;
     (count > 0 && per_s > 0.0).then_some(count as f64 / per_s)
@@ -162,7 +204,9 @@ fn flag(tool: Tool, word: &str) -> Option<(String, Option<String>)> {
     // Go's tools accept long names with one dash.
     let is_long = is_letter && tool.row().long_behind_one_dash && short.len() > 1;
     if let Some(long) = short.strip_prefix('-').or(is_long.then_some(short)) {
-        let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+        let (name, value) = long
+            .split_once('=')
+            .map_or((long, None), |(name, value)| (name, Some(value)));
         return Some((name.to_owned(), value.map(str::to_owned)));
     }
     let mut chars = short.chars();
@@ -184,8 +228,14 @@ const TRIVIAL_VERBS: [(&str, &str); 6] = [
     ("npm", "i ci install add"),
     ("yarn", "install add"),
     ("pnpm", "i install add"),
-    ("git", "status log diff show fetch branch remote add commit push clone"),
-    ("docker", "ps logs images stats inspect pull build stop kill rm"),
+    (
+        "git",
+        "status log diff show fetch branch remote add commit push clone",
+    ),
+    (
+        "docker",
+        "ps logs images stats inspect pull build stop kill rm",
+    ),
 ];
 
 /// The input typed into a shell, if the line begins with a prompt.
@@ -195,12 +245,19 @@ pub fn typed(text: &str) -> Option<&str> {
     for sign in ["$ ", "% ", "❯ ", "➜ ", "λ "] {
         if let Some(rest) = text.strip_prefix(sign) {
             let place = sign == "➜ " && rest.starts_with(' ');
-            return Some(if place { behind_place(rest) } else { rest.trim_start() });
+            return Some(if place {
+                behind_place(rest)
+            } else {
+                rest.trim_start()
+            });
         }
     }
     let start: String = text.chars().take(PROMPT_CHARS_MAX).collect();
-    let host =
-        start.starts_with("PS ") || start.split_whitespace().next().is_some_and(|word| word.contains('@'));
+    let host = start.starts_with("PS ")
+        || start
+            .split_whitespace()
+            .next()
+            .is_some_and(|word| word.contains('@'));
     let place = start.starts_with(['~', '/', '(', '[']);
     if !(host || place) {
         return None;
@@ -210,16 +267,24 @@ pub fn typed(text: &str) -> Option<&str> {
         (false, true) => ["$ ", "% ", "> "].as_slice(),
         (false, false) => ["$ ", "% "].as_slice(),
     };
-    let end = signs.iter().filter_map(|sign| start.find(sign).map(|at| at + sign.len())).min()?;
+    let end = signs
+        .iter()
+        .filter_map(|sign| start.find(sign).map(|at| at + sign.len()))
+        .min()?;
     text.get(end..).map(str::trim_start)
 }
 
 /// The rest after the folder and the branch that the default prompt of Oh My Zsh shows: `➜  app git:(main) ✗
 /// npm start`.
 fn behind_place(text: &str) -> &str {
-    let rest = text.trim_start().split_once(' ').map_or("", |(_, rest)| rest.trim_start());
-    let rest =
-        rest.strip_prefix("git:(").and_then(|branch| branch.split_once(") ")).map_or(rest, |(_, rest)| rest);
+    let rest = text
+        .trim_start()
+        .split_once(' ')
+        .map_or("", |(_, rest)| rest.trim_start());
+    let rest = rest
+        .strip_prefix("git:(")
+        .and_then(|branch| branch.split_once(") "))
+        .map_or(rest, |(_, rest)| rest);
     rest.trim_start().trim_start_matches("✗ ")
 }
 
@@ -236,13 +301,18 @@ pub fn labels(typed: &str) -> impl Iterator<Item = &str> {
         }
         quote.is_none() && !redirects && matches!(c, ';' | '&')
     };
-    typed.split(ends).filter(|part| find(part).is_none()).filter_map(label)
+    typed
+        .split(ends)
+        .filter(|part| find(part).is_none())
+        .filter_map(label)
 }
 
 /// Whether a line in a loop stands for several runs: its service or load contains a variable.
 pub fn varies(typed: &str) -> bool {
     let variable = |text: &str| {
-        text.split('$').skip(1).any(|name| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '{'))
+        text.split('$')
+            .skip(1)
+            .any(|name| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '{'))
     };
     labels(typed).any(variable) || find(typed).is_some_and(|command| variable(&command.text))
 }
@@ -255,7 +325,9 @@ pub fn comment(typed: &str) -> &str {
 /// A command as a label: `NODE_ENV=production node server.js`. None if it does not change the service.
 fn label(typed: &str) -> Option<&str> {
     let typed = typed.trim().trim_start_matches("do ").trim_start();
-    let mut words = typed.split_whitespace().skip_while(|word| word.contains('=') || *word == "sudo");
+    let mut words = typed
+        .split_whitespace()
+        .skip_while(|word| word.contains('=') || *word == "sudo");
     let Some(first) = words.next() else {
         // Only environment settings, which apply to what follows.
         return (!typed.is_empty() && typed.contains('=')).then_some(typed);
@@ -273,22 +345,47 @@ mod tests {
 
     #[test]
     fn commands_are_found_where_people_write_them() {
-        let (wrk, ab) = ("wrk -t12 -c400 http://127.0.0.1:3000/", "ab -k -c 20 -n 250 http://127.0.0.1/");
+        let (wrk, ab) = (
+            "wrk -t12 -c400 http://127.0.0.1:3000/",
+            "ab -k -c 20 -n 250 http://127.0.0.1/",
+        );
         let autocannon = "autocannon -d 5 http://127.0.0.1/";
         let table = [
             (format!("$ {wrk} | tee out"), Tool::Wrk, wrk),
             (format!("Ich habe `{ab}` benutzt."), Tool::Ab, ab),
-            ("# /usr/local/bin/wrk -c 5 http://127.0.0.1/".into(), Tool::Wrk, "wrk -c 5 http://127.0.0.1/"),
-            (format!("ann@b:~$ npx {autocannon}"), Tool::Autocannon, autocannon),
-            ("wrk -R2000 http://127.0.0.1/".into(), Tool::Wrk2, "wrk -R2000 http://127.0.0.1/"),
+            (
+                "# /usr/local/bin/wrk -c 5 http://127.0.0.1/".into(),
+                Tool::Wrk,
+                "wrk -c 5 http://127.0.0.1/",
+            ),
+            (
+                format!("ann@b:~$ npx {autocannon}"),
+                Tool::Autocannon,
+                autocannon,
+            ),
+            (
+                "wrk -R2000 http://127.0.0.1/".into(),
+                Tool::Wrk2,
+                "wrk -R2000 http://127.0.0.1/",
+            ),
             ("k6 run script.js".into(), Tool::K6, "k6 run script.js"),
         ];
         for (line, tool, text) in table {
             let command = find(&line).unwrap_or_else(|| panic!("{line}"));
-            assert_eq!((command.tool, command.text.trim_start_matches("/usr/local/bin/")), (tool, text));
+            assert_eq!(
+                (
+                    command.tool,
+                    command.text.trim_start_matches("/usr/local/bin/")
+                ),
+                (tool, text)
+            );
         }
-        let prose =
-            ["wrk is a tool", "we compared wrk and ab - slowly", "Running 30s test @ http://a/", "oha"];
+        let prose = [
+            "wrk is a tool",
+            "we compared wrk and ab - slowly",
+            "Running 30s test @ http://a/",
+            "oha",
+        ];
         assert_eq!(prose.map(find), [None, None, None, None]);
     }
 
@@ -297,26 +394,65 @@ mod tests {
         let load = |tool, line: &str| read(tool, line.to_owned()).load;
         let line = "wrk -t12 -c 400 -d2m -H 'Accept-Encoding: gzip' http://127.0.0.1:3000/a";
         let wrk = read(Tool::Wrk, line.to_owned());
-        assert_eq!((wrk.load.threads, wrk.load.connections), (Some(12), Some(400)));
-        assert_eq!((wrk.load.duration_s, wrk.load.accept_encoding.as_deref()), (Some(120.0), Some("gzip")));
+        assert_eq!(
+            (wrk.load.threads, wrk.load.connections),
+            (Some(12), Some(400))
+        );
+        assert_eq!(
+            (wrk.load.duration_s, wrk.load.accept_encoding.as_deref()),
+            (Some(120.0), Some("gzip"))
+        );
         assert_eq!(wrk.url.as_deref(), Some("http://127.0.0.1:3000/a"));
         let ab = load(Tool::Ab, "ab -k -c 20 -n 250 http://127.0.0.1/");
-        assert_eq!((ab.keep_alive, ab.connections, ab.requests), (Some(true), Some(20), Some(250)));
-        let h2load = load(Tool::H2load, "h2load --h1 -c10 --rps=50 -D 5 http://127.0.0.1/");
-        assert_eq!((h2load.rate_per_s, h2load.duration_s), (Some(500.0), Some(5.0)));
-        let warmed = load(Tool::Autocannon, "autocannon -c 9 -d 20 -W [ -c 1 -d 3 ] http://127.0.0.1/");
-        assert_eq!((warmed.connections, warmed.duration_s), (Some(9), Some(20.0)));
+        assert_eq!(
+            (ab.keep_alive, ab.connections, ab.requests),
+            (Some(true), Some(20), Some(250))
+        );
+        let h2load = load(
+            Tool::H2load,
+            "h2load --h1 -c10 --rps=50 -D 5 http://127.0.0.1/",
+        );
+        assert_eq!(
+            (h2load.rate_per_s, h2load.duration_s),
+            (Some(500.0), Some(5.0))
+        );
+        let warmed = load(
+            Tool::Autocannon,
+            "autocannon -c 9 -d 20 -W [ -c 1 -d 3 ] http://127.0.0.1/",
+        );
+        assert_eq!(
+            (warmed.connections, warmed.duration_s),
+            (Some(9), Some(20.0))
+        );
         // Multiplied by the tool's default number of connections.
-        assert_eq!(load(Tool::Autocannon, "autocannon -r 100 http://127.0.0.1/").rate_per_s, Some(1000.0));
-        assert_eq!(load(Tool::Hey, "hey -q 10 http://127.0.0.1/").rate_per_s, Some(500.0));
-        let vegeta =
-            load(Tool::Vegeta, "echo GET http://127.0.0.1/ | vegeta attack -rate=100/1s -duration=5s");
-        assert_eq!((vegeta.rate_per_s, vegeta.duration_s), (Some(100.0), Some(5.0)));
+        assert_eq!(
+            load(Tool::Autocannon, "autocannon -r 100 http://127.0.0.1/").rate_per_s,
+            Some(1000.0)
+        );
+        assert_eq!(
+            load(Tool::Hey, "hey -q 10 http://127.0.0.1/").rate_per_s,
+            Some(500.0)
+        );
+        let vegeta = load(
+            Tool::Vegeta,
+            "echo GET http://127.0.0.1/ | vegeta attack -rate=100/1s -duration=5s",
+        );
+        assert_eq!(
+            (vegeta.rate_per_s, vegeta.duration_s),
+            (Some(100.0), Some(5.0))
+        );
         let cut =
-            find("$ wrk -c 20 -H 'Accept-Encoding: br' -H 'Cookie: a=1; b=2' http://127.0.0.1/").unwrap();
-        assert_eq!((cut.load.connections, cut.load.accept_encoding.as_deref()), (Some(20), Some("br")));
+            find("$ wrk -c 20 -H 'Accept-Encoding: br' -H 'Cookie: a=1; b=2' http://127.0.0.1/")
+                .unwrap();
+        assert_eq!(
+            (cut.load.connections, cut.load.accept_encoding.as_deref()),
+            (Some(20), Some("br"))
+        );
         let wild = load(Tool::Wrk, "wrk -c -t nan -d '1e999 -R");
-        assert_eq!((wild.threads, wild.duration_s, wild.rate_per_s), (None, None, None));
+        assert_eq!(
+            (wild.threads, wild.duration_s, wild.rate_per_s),
+            (None, None, None)
+        );
     }
 
     #[test]
@@ -336,19 +472,31 @@ mod tests {
         ] {
             assert_eq!(typed(line), Some("wrk -t2"), "{line}");
         }
-        let none = ["# A heading", "it costs $ 5", "Requests/sec: 5", "a@b.example wrote"];
+        let none = [
+            "# A heading",
+            "it costs $ 5",
+            "Requests/sec: 5",
+            "a@b.example wrote",
+        ];
         assert_eq!(none.map(typed), [None; 4]);
     }
 
     #[test]
     fn what_starts_a_service_names_the_runs_after_it() {
         let told = |typed| labels(typed).collect::<Vec<_>>();
-        assert_eq!(told("NODE_ENV=production node server.js &"), ["NODE_ENV=production node server.js"]);
+        assert_eq!(
+            told("NODE_ENV=production node server.js &"),
+            ["NODE_ENV=production node server.js"]
+        );
         assert_eq!(told("pm2 start app.js -i 4"), ["pm2 start app.js -i 4"]);
-        let line = "kill %1; cd ../new && MODE='a;b' node app.js & sleep 2; wrk -t2 http://127.0.0.1/";
+        let line =
+            "kill %1; cd ../new && MODE='a;b' node app.js & sleep 2; wrk -t2 http://127.0.0.1/";
         assert_eq!(told(line), ["cd ../new", "MODE='a;b' node app.js"]);
         assert_eq!(told("git checkout main && git log"), ["git checkout main"]);
-        assert_eq!(told("for c in 5 50; do wrk -c $c http://127.0.0.1/ 2>&1 | grep req; done"), [""; 0]);
+        assert_eq!(
+            told("for c in 5 50; do wrk -c $c http://127.0.0.1/ 2>&1 | grep req; done"),
+            [""; 0]
+        );
         let trivial = [
             "pm2 delete all",
             "npm install",

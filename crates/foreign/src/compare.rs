@@ -47,19 +47,29 @@ pub enum ComparisonAnswer {
 pub fn pick(groups: &[RunGroup], name: &str) -> Vec<usize> {
     let (name, lower) = (name.trim(), name.trim().to_lowercase());
     let number = lower.trim_start_matches('#').parse::<usize>().ok();
-    let numbered = number.and_then(|number| number.checked_sub(1)).filter(|at| *at < groups.len());
+    let numbered = number
+        .and_then(|number| number.checked_sub(1))
+        .filter(|at| *at < groups.len());
     let of = |is: &dyn Fn(&str) -> bool| {
         let all = (0..groups.len()).filter(|at| is(&groups[*at].label));
         model::distinct(all.chain(numbered))
     };
-    for exact in [of(&|label| label == name), of(&|label| label.to_lowercase() == lower)] {
-        if exact.iter().any(|at| groups[*at].label.to_lowercase() == lower) {
+    for exact in [
+        of(&|label| label == name),
+        of(&|label| label.to_lowercase() == lower),
+    ] {
+        if exact
+            .iter()
+            .any(|at| groups[*at].label.to_lowercase() == lower)
+        {
             return exact;
         }
     }
     // `2` may be the second label, or `2 workers`.
     let holds = |label: &str| match numbered {
-        Some(_) => label.split(|c: char| !c.is_alphanumeric()).any(|word| word == lower),
+        Some(_) => label
+            .split(|c: char| !c.is_alphanumeric())
+            .any(|word| word == lower),
         None => label.contains(&lower),
     };
     let named = (0..groups.len()).filter(|at| holds(&groups[*at].label.to_lowercase()));
@@ -74,23 +84,46 @@ pub fn compare(audit: &Audit, baseline: usize, candidate: usize) -> Option<Label
     let (one, other) = (audit.groups.get(baseline)?, audit.groups.get(candidate)?);
     let reasons = void_reasons(audit, one, other);
     let (answer, worth) = match interval(one, other) {
-        Ok(of) if reasons.is_empty() => (ComparisonAnswer::Interval(of), Some(worth_of_interval(one, other))),
-        Err(reason) if reasons.is_empty() => (ComparisonAnswer::Invalid { reasons: vec![reason] }, None),
+        Ok(of) if reasons.is_empty() => (
+            ComparisonAnswer::Interval(of),
+            Some(worth_of_interval(one, other)),
+        ),
+        Err(reason) if reasons.is_empty() => (
+            ComparisonAnswer::Invalid {
+                reasons: vec![reason],
+            },
+            None,
+        ),
         Ok(_) | Err(_) => (ComparisonAnswer::Invalid { reasons }, None),
     };
-    let besides = asked_otherwise(audit, one, other).into_iter().chain(warned(audit, one, other));
+    let besides = asked_otherwise(audit, one, other)
+        .into_iter()
+        .chain(warned(audit, one, other));
     let worth = worth.into_iter().chain(besides).collect();
     let runs = (one.rates.len(), other.rates.len());
-    Some(LabelComparison { baseline: one.label.clone(), candidate: other.label.clone(), runs, answer, worth })
+    Some(LabelComparison {
+        baseline: one.label.clone(),
+        candidate: other.label.clone(),
+        runs,
+        answer,
+        worth,
+    })
 }
 
 /// The interval, or the reason there is none.
 fn interval(one: &RunGroup, other: &RunGroup) -> Result<stats::Welch, String> {
-    let logs = |group: &RunGroup| group.rates.iter().map(|rate| rate.ln()).collect::<Vec<f64>>();
+    let logs = |group: &RunGroup| {
+        group
+            .rates
+            .iter()
+            .map(|rate| rate.ln())
+            .collect::<Vec<f64>>()
+    };
     stats::welch(&logs(one), &logs(other), LEVEL).map_err(|error| match error {
         stats::Error::TooFewBlocks => too_few(one, other),
         stats::Error::NoSpread { .. } => {
-            "all runs of a side are alike to the last digit, so their spread is not known".to_owned()
+            "all runs of a side are alike to the last digit, so their spread is not known"
+                .to_owned()
         }
         error => error.to_string(),
     })
@@ -104,12 +137,19 @@ fn too_few(one: &RunGroup, other: &RunGroup) -> String {
     let sides = if one.rates.len() == other.rates.len() {
         "one run a side".to_owned()
     } else {
-        format!("{} vs {}", many(one.rates.len() as u64, "run"), many(other.rates.len() as u64, "run"))
+        format!(
+            "{} vs {}",
+            many(one.rates.len() as u64, "run"),
+            many(other.rates.len() as u64, "run")
+        )
     };
     let ratio = fast / slow;
     let (slow, fast) = (Quantity::per_s(slow), Quantity::per_s(fast));
     let rates = format!("{slow} and {fast}, {}", change_alone(ratio, 1));
-    format!("{sides}: {rates}. {}.", capitalised(&crate::findings::distance(ratio)))
+    format!(
+        "{sides}: {rates}. {}.",
+        capitalised(&crate::findings::distance(ratio))
+    )
 }
 
 /// The findings about either side, except for a single run per side, which is reported with the figures.
@@ -122,10 +162,18 @@ fn void_reasons(audit: &Audit, one: &RunGroup, other: &RunGroup) -> Vec<String> 
     let sides = [one.runs.as_slice(), &other.runs].concat();
     let void = found(audit, &sides).filter(|found| found.voids_throughput_of(&sides));
     let reasons = void.map(|found| {
-        let cases = found.cases.iter().filter(|case| case.concerns(&sides)).take(3);
+        let cases = found
+            .cases
+            .iter()
+            .filter(|case| case.concerns(&sides))
+            .take(3);
         let cases: Vec<String> = cases
             .map(|case| {
-                let side = if case.concerns(&one.runs) { "baseline" } else { "candidate" };
+                let side = if case.concerns(&one.runs) {
+                    "baseline"
+                } else {
+                    "candidate"
+                };
                 format!("{} ({side})", case.evidence)
             })
             .collect();
@@ -133,7 +181,11 @@ fn void_reasons(audit: &Audit, one: &RunGroup, other: &RunGroup) -> Vec<String> 
     });
     let same = (one.label == other.label).then(|| "both sides are the same label".to_owned());
     let keeps = |group: &RunGroup| {
-        let mut runs = group.runs.iter().filter_map(|at| audit.runs.get(*at)).peekable();
+        let mut runs = group
+            .runs
+            .iter()
+            .filter_map(|at| audit.runs.get(*at))
+            .peekable();
         runs.peek().is_some() && runs.all(ToolRun::keeps_its_rate)
     };
     let who = match (keeps(one), keeps(other)) {
@@ -165,15 +217,25 @@ fn asked_otherwise(audit: &Audit, one: &RunGroup, other: &RunGroup) -> Option<St
     let (one, other) = (first(one)?, first(other)?);
     let asked = |run: &ToolRun| {
         let loaded = asked_of(&run.load).into_iter();
-        let others = [run.path().map(str::to_owned), run.bytes_per_response().map(quantity::bytes)];
-        std::iter::once(Some(run.tool.name().to_owned())).chain(loaded).chain(others).collect::<Vec<_>>()
+        let others = [
+            run.path().map(str::to_owned),
+            run.bytes_per_response().map(quantity::bytes),
+        ];
+        std::iter::once(Some(run.tool.name().to_owned()))
+            .chain(loaded)
+            .chain(others)
+            .collect::<Vec<_>>()
     };
-    let differing = asked(one).into_iter().zip(asked(other)).filter_map(|pair| match pair {
-        (Some(one), Some(other)) if one != other => Some(format!("{one} vs {other}")),
-        _ => None,
-    });
+    let differing = asked(one)
+        .into_iter()
+        .zip(asked(other))
+        .filter_map(|pair| match pair {
+            (Some(one), Some(other)) if one != other => Some(format!("{one} vs {other}")),
+            _ => None,
+        });
     let differing = differing.collect::<Vec<_>>().join(", ");
-    (!differing.is_empty()).then(|| format!("the sides differ in more than their labels: {differing}"))
+    (!differing.is_empty())
+        .then(|| format!("the sides differ in more than their labels: {differing}"))
 }
 
 /// The settings of a load, in words. `None` if the tool does not report them.
@@ -208,8 +270,13 @@ fn asked_of(load: &ToolLoad) -> [Option<String>; 8] {
 
 fn warned(audit: &Audit, one: &RunGroup, other: &RunGroup) -> Vec<String> {
     let sides = [one.runs.as_slice(), &other.runs].concat();
-    let warns = |found: &&CheckResult| found.grade == Grade::Warning && found.check.about() != About::Latency;
-    found(audit, &sides).filter(warns).map(|found| found.evidence.to_string()).collect()
+    let warns = |found: &&CheckResult| {
+        found.grade == Grade::Warning && found.check.about() != About::Latency
+    };
+    found(audit, &sides)
+        .filter(warns)
+        .map(|found| found.evidence.to_string())
+        .collect()
 }
 
 impl ComparisonAnswer {

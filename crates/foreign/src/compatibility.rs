@@ -17,7 +17,10 @@ pub struct ToolRefusal {
 
 impl ToolRefusal {
     pub(crate) fn new(tool: Tool, problem: impl std::fmt::Display) -> ToolRefusal {
-        ToolRefusal { problem: format!("{}: {problem}", tool.name()), hint: None }
+        ToolRefusal {
+            problem: format!("{}: {problem}", tool.name()),
+            hint: None,
+        }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> ToolRefusal {
@@ -101,7 +104,9 @@ impl Translation {
 
     /// None of these tools checks certificates. Returns whether the URL uses TLS.
     pub(crate) fn unchecked_tls(&mut self, url: &str) -> bool {
-        let is_tls = url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
+        let is_tls = url
+            .get(..8)
+            .is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
         if is_tls {
             self.flag("--insecure");
         }
@@ -109,16 +114,22 @@ impl Translation {
     }
 
     /// Adds those differences that apply, each with its condition.
-    pub(crate) fn differs(&mut self, all: impl IntoIterator<Item = (bool, DifferenceCondition, String)>) {
+    pub(crate) fn differs(
+        &mut self,
+        all: impl IntoIterator<Item = (bool, DifferenceCondition, String)>,
+    ) {
         let there = all.into_iter().filter(|(is_there, ..)| *is_there);
-        self.differences.extend(there.map(|(_, when, text)| ToolDifference { text, when }));
+        self.differences
+            .extend(there.map(|(_, when, text)| ToolDifference { text, when }));
     }
 }
 
 /// Whether one of these header lines has this name.
 pub(crate) fn has_header<'a>(mut headers: impl Iterator<Item = &'a str>, name: &str) -> bool {
-    headers
-        .any(|line| line.split_once(':').is_some_and(|(given, _)| model::header::is_same(given.trim(), name)))
+    headers.any(|line| {
+        line.split_once(':')
+            .is_some_and(|(given, _)| model::header::is_same(given.trim(), name))
+    })
 }
 
 /// The options of a program.
@@ -148,7 +159,10 @@ impl Given {
 
     /// The values of an option, in order.
     pub fn values(&self, key: char) -> impl DoubleEndedIterator<Item = &str> {
-        self.options.iter().filter(move |(given, _)| *given == key).map(|(_, value)| value.as_str())
+        self.options
+            .iter()
+            .filter(move |(given, _)| *given == key)
+            .map(|(_, value)| value.as_str())
     }
 }
 
@@ -165,7 +179,10 @@ pub(crate) fn getopt(grammar: &Grammar, arguments: &[String]) -> Result<Given, S
             break;
         } else if let Some(long) = argument.strip_prefix("--") {
             given.options.push(grammar.long(long, &mut rest)?);
-        } else if let Some(cluster) = argument.strip_prefix('-').filter(|cluster| !cluster.is_empty()) {
+        } else if let Some(cluster) = argument
+            .strip_prefix('-')
+            .filter(|cluster| !cluster.is_empty())
+        {
             grammar.short(cluster, &mut rest, &mut given)?;
         } else {
             given.plain.push(argument.clone());
@@ -181,39 +198,65 @@ pub(crate) fn getopt(grammar: &Grammar, arguments: &[String]) -> Result<Given, S
 impl Grammar {
     /// Parses `--name`, `--name=value`, `--name value`, or an unambiguous prefix of a name.
     fn long(&self, text: &str, rest: &mut Iter<'_, String>) -> Result<(char, String), String> {
-        let (name, value) =
-            text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value.to_owned())));
-        let known = self.long.iter().filter_map(|(long, key)| Some((*long, *key, self.takes_value(*key)?)));
+        let (name, value) = text
+            .split_once('=')
+            .map_or((text, None), |(name, value)| (name, Some(value.to_owned())));
+        let known = self
+            .long
+            .iter()
+            .filter_map(|(long, key)| Some((*long, *key, self.takes_value(*key)?)));
         let begun: Vec<_> = known.filter(|(long, ..)| long.starts_with(name)).collect();
         let exact = begun.iter().find(|(long, ..)| *long == name);
         let &(long, key, takes_value) = match (exact, begun.as_slice()) {
             (Some(found), _) | (None, [found]) => found,
             (None, []) => return Err(format!("there is no option --{name}")),
             (None, several) => {
-                let names: Vec<_> = several.iter().map(|(long, ..)| format!("--{long}")).collect();
+                let names: Vec<_> = several
+                    .iter()
+                    .map(|(long, ..)| format!("--{long}"))
+                    .collect();
                 return Err(format!("--{name} could be {}", names.join(" or ")));
             }
         };
         let value = match (takes_value, value) {
             (true, Some(value)) => value,
-            (true, None) => rest.next().cloned().ok_or_else(|| format!("--{long} needs a value"))?,
+            (true, None) => rest
+                .next()
+                .cloned()
+                .ok_or_else(|| format!("--{long} needs a value"))?,
             (false, None) => String::new(),
-            (false, Some(value)) => return Err(format!("--{long} takes no value, but has {value:?}")),
+            (false, Some(value)) => {
+                return Err(format!("--{long} takes no value, but has {value:?}"));
+            }
         };
         Ok((key, value))
     }
 
     /// Parses options after one dash. Only the last one may have a value, attached or as the next argument.
-    fn short(&self, cluster: &str, rest: &mut Iter<'_, String>, given: &mut Given) -> Result<(), String> {
+    fn short(
+        &self,
+        cluster: &str,
+        rest: &mut Iter<'_, String>,
+        given: &mut Given,
+    ) -> Result<(), String> {
         let mut letters = cluster.chars();
         while let Some(key) = letters.next() {
-            if !self.takes_value(key).ok_or_else(|| format!("there is no option -{key}"))? {
+            if !self
+                .takes_value(key)
+                .ok_or_else(|| format!("there is no option -{key}"))?
+            {
                 given.options.push((key, String::new()));
                 continue;
             }
             let glued = letters.as_str();
-            let value = if glued.is_empty() { rest.next().cloned() } else { Some(glued.to_owned()) };
-            given.options.push((key, value.ok_or_else(|| format!("-{key} needs a value"))?));
+            let value = if glued.is_empty() {
+                rest.next().cloned()
+            } else {
+                Some(glued.to_owned())
+            };
+            given
+                .options
+                .push((key, value.ok_or_else(|| format!("-{key} needs a value"))?));
             break;
         }
         Ok(())
@@ -232,7 +275,9 @@ const COUNTS: [&str; 6] = ["", "k", "m", "g", "t", "p"];
 /// A count with wrk's units, in either case: `400`, `1k`, `2M`.
 pub(crate) fn metric(text: &str) -> Option<u64> {
     let (number, unit) = split_unit(text)?;
-    let power = COUNTS.iter().position(|name| unit.eq_ignore_ascii_case(name))?;
+    let power = COUNTS
+        .iter()
+        .position(|name| unit.eq_ignore_ascii_case(name))?;
     number.checked_mul(1000u64.checked_pow(u32::try_from(power).ok()?)?)
 }
 
@@ -250,7 +295,9 @@ pub(crate) fn seconds(text: &str) -> Option<u64> {
 
 /// A whole number without a unit.
 pub(crate) fn whole(text: &str) -> Option<u64> {
-    split_unit(text).filter(|(_, unit)| unit.is_empty()).map(|(number, _)| number)
+    split_unit(text)
+        .filter(|(_, unit)| unit.is_empty())
+        .map(|(number, _)| number)
 }
 
 /// A time in the syntax of `proofload load`, in its largest integral unit.
@@ -263,7 +310,9 @@ pub(crate) fn period(seconds: u64) -> String {
 }
 
 fn split_unit(text: &str) -> Option<(u64, &str)> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let number = text[..end].parse().ok()?;
     Some((number, &text[end..]))
 }

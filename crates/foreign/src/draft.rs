@@ -53,7 +53,10 @@ pub struct RunDraft {
 
 impl RunDraft {
     pub fn new(tool: Tool) -> Self {
-        Self { run: ToolRun::new(tool), ..Self::default() }
+        Self {
+            run: ToolRun::new(tool),
+            ..Self::default()
+        }
     }
 
     pub fn rate(&mut self, text: &str, lone: Lone) -> LineTaken {
@@ -61,15 +64,22 @@ impl RunDraft {
     }
 
     pub fn requests(&mut self, text: &str) -> LineTaken {
-        let Some((count, rounded)) = number::count(text) else { return LineTaken::Ours };
+        let Some((count, rounded)) = number::count(text) else {
+            return LineTaken::Ours;
+        };
         self.run.rounded |= rounded;
         keep(&mut self.run.requests, Some(count))
     }
 
     pub fn quantile(&mut self, percent: Option<f64>, us: Option<f64>) {
-        let Some((percent, us)) = percent.zip(us) else { return };
+        let Some((percent, us)) = percent.zip(us) else {
+            return;
+        };
         if (0.0..=100.0).contains(&percent) && self.run.latency.quantiles.len() < QUANTILES_MAX {
-            self.run.latency.quantiles.push(PrintedQuantile { percent, us });
+            self.run
+                .latency
+                .quantiles
+                .push(PrintedQuantile { percent, us });
         }
     }
 

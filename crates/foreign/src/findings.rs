@@ -236,7 +236,14 @@ impl OutputCheckRow {
             CheckScope::Run(look) => {
                 let case = |(at, run): (usize, &ToolRun)| {
                     let (grade, evidence) = look(run)?;
-                    Some((grade, FindingCase { label: run.label.clone(), runs: vec![at], evidence }))
+                    Some((
+                        grade,
+                        FindingCase {
+                            label: run.label.clone(),
+                            runs: vec![at],
+                            evidence,
+                        },
+                    ))
                 };
                 of.runs.iter().enumerate().filter_map(case).collect()
             }
@@ -249,15 +256,24 @@ impl OutputCheckRow {
                 Some((why, run)) => format!("{} {}", why(run), self.remedy).into(),
                 None => self.remedy.into(),
             };
-            CheckResult { finding: Finding::new(self.check, seen[0].0, self.statement, remedy), cases }
+            CheckResult {
+                finding: Finding::new(self.check, seen[0].0, self.statement, remedy),
+                cases,
+            }
         };
-        seen.chunk_by(|(one, _), (other, _)| one == other).map(found).collect()
+        seen.chunk_by(|(one, _), (other, _)| one == other)
+            .map(found)
+            .collect()
     }
 }
 
 /// All findings, most severe first.
 pub fn all(files: &[Transcript], runs: &[ToolRun], groups: &[RunGroup]) -> Vec<CheckResult> {
-    let of = CheckInput { files, runs, groups };
+    let of = CheckInput {
+        files,
+        runs,
+        groups,
+    };
     let mut all: Vec<CheckResult> = CHECKS.iter().flat_map(|row| row.findings(&of)).collect();
     all.sort_by_key(|found| found.grade);
     all
@@ -265,10 +281,18 @@ pub fn all(files: &[Transcript], runs: &[ToolRun], groups: &[RunGroup]) -> Vec<C
 
 /// Void if this share of failures would void Proofload's own experiments, otherwise a warning.
 fn graded(failed_share: f64) -> Grade {
-    if failed_share > FAILED_SHARE_MAX { Grade::Invalid } else { Grade::Warning }
+    if failed_share > FAILED_SHARE_MAX {
+        Grade::Invalid
+    } else {
+        Grade::Warning
+    }
 }
 
 /// The part as a share of the whole, at most 1.
 fn share(part: u64, all: u64) -> f64 {
-    if all == 0 { 1.0 } else { (part as f64 / all as f64).min(1.0) }
+    if all == 0 {
+        1.0
+    } else {
+        (part as f64 / all as f64).min(1.0)
+    }
 }

@@ -52,12 +52,22 @@ impl RunGroup {
 pub fn groups(runs: &[ToolRun]) -> Vec<RunGroup> {
     let mut groups: IndexMap<&str, RunGroup> = IndexMap::new();
     for (index, run) in runs.iter().enumerate() {
-        let new = || RunGroup { label: run.label.clone(), path: run.path.clone(), ..RunGroup::default() };
+        let new = || RunGroup {
+            label: run.label.clone(),
+            path: run.path.clone(),
+            ..RunGroup::default()
+        };
         let group = groups.entry(&run.label).or_insert_with(new);
         group.runs.push(index);
         group.rates.extend(run.rate());
     }
-    groups.into_values().map(|group| RunGroup { pooled: pooled(&group.rates), ..group }).collect()
+    groups
+        .into_values()
+        .map(|group| RunGroup {
+            pooled: pooled(&group.rates),
+            ..group
+        })
+        .collect()
 }
 
 /// The t interval of the logarithms. Settings change ratios, and the mean of ratios is geometric.
@@ -65,8 +75,20 @@ fn pooled(rates: &[f64]) -> Option<Pooled> {
     let logs: Vec<f64> = rates.iter().map(|rate| rate.ln()).collect();
     let runs = u32::try_from(logs.len()).ok()?;
     let estimate = Estimate::of(&logs, stats::plain_t(runs, LEVEL)?).ok()?;
-    let Estimate { ratio, low, high, sd_log, .. } = estimate;
-    Some(Pooled { runs, rate_per_s: ratio, low_per_s: low, high_per_s: high, sd_log })
+    let Estimate {
+        ratio,
+        low,
+        high,
+        sd_log,
+        ..
+    } = estimate;
+    Some(Pooled {
+        runs,
+        rate_per_s: ratio,
+        low_per_s: low,
+        high_per_s: high,
+        sd_log,
+    })
 }
 
 #[cfg(test)]

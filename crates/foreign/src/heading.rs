@@ -31,24 +31,43 @@ impl Heading {
         let hashes = text.chars().take_while(|c| *c == '#').count();
         if (1..=6).contains(&hashes) {
             let name = text.trim_start_matches('#');
-            let level = if in_code { LEVEL_COLON } else { u8::try_from(hashes).unwrap_or(1) };
-            return if name.starts_with(' ') { Self::named(level, name) } else { None };
+            let level = if in_code {
+                LEVEL_COLON
+            } else {
+                u8::try_from(hashes).unwrap_or(1)
+            };
+            return if name.starts_with(' ') {
+                Self::named(level, name)
+            } else {
+                None
+            };
         }
         if let Some(name) = bold(text) {
             return Self::named(LEVEL_BOLD, name);
         }
         let name = text.strip_suffix([':', '：'])?;
         let words = name.split_whitespace().count();
-        let short = name.chars().count() <= COLON_CHARS_MAX && (1..=COLON_WORDS_MAX).contains(&words);
+        let short =
+            name.chars().count() <= COLON_CHARS_MAX && (1..=COLON_WORDS_MAX).contains(&words);
         let prose = name.starts_with(['{', '<', '"', '|']) || name.contains("://");
-        if short && !prose { Self::named(LEVEL_COLON, name) } else { None }
+        if short && !prose {
+            Self::named(LEVEL_COLON, name)
+        } else {
+            None
+        }
     }
 
     /// A line underlined by the next one.
     pub fn underlined(text: &str, rule: &str) -> Option<Self> {
         let is_of = |sign: char| rule.len() >= 3 && rule.chars().all(|c| c == sign);
-        let (_, level) = [('=', 1), ('-', 2)].into_iter().find(|(sign, _)| is_of(*sign))?;
-        if text.chars().count() > HEADING_CHARS_MAX { None } else { Self::named(level, text) }
+        let (_, level) = [('=', 1), ('-', 2)]
+            .into_iter()
+            .find(|(sign, _)| is_of(*sign))?;
+        if text.chars().count() > HEADING_CHARS_MAX {
+            None
+        } else {
+            Self::named(level, text)
+        }
     }
 
     /// A short line, for texts without any other heading: `Before`. A false heading only separates two runs
@@ -58,14 +77,21 @@ impl Heading {
         let short = text.chars().count() <= BARE_CHARS_MAX && (1..=BARE_WORDS_MAX).contains(&words);
         let named = text.starts_with(char::is_alphabetic)
             && text.ends_with(|c: char| c.is_alphanumeric() || c == ')');
-        if short && named { Self::named(LEVEL_BARE, text) } else { None }
+        if short && named {
+            Self::named(LEVEL_BARE, text)
+        } else {
+            None
+        }
     }
 
     /// A short line of any form that may name the next run: `<h3>Before</h3>`, `== 2 workers ==`, `[single]`.
     /// Times and lines without a word are ignored.
     pub fn near(text: &str) -> Option<String> {
         // GitHub's group marks, and ASCII art letters.
-        let text = text.strip_prefix("##[group]").or_else(|| text.strip_prefix("::group::")).unwrap_or(text);
+        let text = text
+            .strip_prefix("##[group]")
+            .or_else(|| text.strip_prefix("::group::"))
+            .unwrap_or(text);
         if text.contains(['\\', '‾']) {
             return None;
         }
@@ -76,22 +102,28 @@ impl Heading {
         let timed = text.split_once(' ').is_some_and(|(kind, time)| {
             matches!(kind, "real" | "user" | "sys") && time.contains(|c: char| c.is_ascii_digit())
         });
-        let clock =
-            |triple: &[u8]| triple[0].is_ascii_digit() && triple[1] == b':' && triple[2].is_ascii_digit();
-        let says = text.contains(char::is_alphabetic) && !timed && !text.as_bytes().windows(3).any(clock);
+        let clock = |triple: &[u8]| {
+            triple[0].is_ascii_digit() && triple[1] == b':' && triple[2].is_ascii_digit()
+        };
+        let says =
+            text.contains(char::is_alphabetic) && !timed && !text.as_bytes().windows(3).any(clock);
         (short && says).then(|| text.to_owned())
     }
 
     fn named(level: u8, text: &str) -> Option<Self> {
         let text = plain(text);
         // A rule around a title names nothing: `# =====`.
-        text.contains(char::is_alphanumeric).then_some(Self { level, text })
+        text.contains(char::is_alphanumeric)
+            .then_some(Self { level, text })
     }
 }
 
 /// The contents of a line that is entirely bold.
 fn bold(text: &str) -> Option<&str> {
-    let text = text.strip_prefix("- ").or_else(|| text.strip_prefix("* ")).unwrap_or(text);
+    let text = text
+        .strip_prefix("- ")
+        .or_else(|| text.strip_prefix("* "))
+        .unwrap_or(text);
     let text = unnumbered(text).trim_end_matches(':');
     ["**", "__"].iter().find_map(|mark| {
         let inner = text.strip_prefix(mark)?.strip_suffix(mark)?;
@@ -101,31 +133,44 @@ fn bold(text: &str) -> Option<&str> {
 
 /// Removes Markdown marks and leading numbers: `2. **fork**` becomes `fork`.
 fn plain(text: &str) -> String {
-    let text = unnumbered(text.trim().trim_matches(['-', '*', '=', '~', '─', '#', ' ', ':', '`', '_']));
+    let text = unnumbered(
+        text.trim()
+            .trim_matches(['-', '*', '=', '~', '─', '#', ' ', ':', '`', '_']),
+    );
     // `[words](address)` becomes its words.
     let text = match (text.strip_prefix('['), text.split_once("](")) {
         (Some(_), Some((words, _))) => words.trim_start_matches('['),
         _ => text,
     };
     let kept = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    kept.replace(['`', '\u{fffd}'], "").replace("**", "").chars().filter(|c| !c.is_control()).collect()
+    kept.replace(['`', '\u{fffd}'], "")
+        .replace("**", "")
+        .chars()
+        .filter(|c| !c.is_control())
+        .collect()
 }
 
 /// Removes HTML tags.
 fn untagged(text: &str) -> String {
     let mut parts = text.split('<');
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |kept, part| kept + part.split_once('>').map_or("", |(_, rest)| rest))
+    parts.fold(first, |kept, part| {
+        kept + part.split_once('>').map_or("", |(_, rest)| rest)
+    })
 }
 
 /// Removes a leading `2.` or `3.1)`.
 fn unnumbered(text: &str) -> &str {
-    text.split_once([' ', '\t']).filter(|(number, _)| is_numbering(number)).map_or(text, |(_, rest)| rest)
+    text.split_once([' ', '\t'])
+        .filter(|(number, _)| is_numbering(number))
+        .map_or(text, |(_, rest)| rest)
 }
 
 fn is_numbering(word: &str) -> bool {
     let digits = word.trim_end_matches(['.', ')']);
-    digits.len() < word.len() && !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
+    digits.len() < word.len()
+        && !digits.is_empty()
+        && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
 /// The current headings, outermost first.
@@ -143,8 +188,11 @@ impl Headings {
 
     /// Adds a typed command beside earlier ones, unless it is typed `afresh` after a run.
     pub fn set_typed(&mut self, text: &str, afresh: bool) {
-        let Some(heading) = Heading::named(LEVEL_TYPED, text) else { return };
-        self.stack.retain(|above| above.level < LEVEL_TYPED || (above.level == LEVEL_TYPED && !afresh));
+        let Some(heading) = Heading::named(LEVEL_TYPED, text) else {
+            return;
+        };
+        self.stack
+            .retain(|above| above.level < LEVEL_TYPED || (above.level == LEVEL_TYPED && !afresh));
         if self.stack.len() < TYPED_MAX && !self.stack.contains(&heading) {
             self.stack.push(heading);
         }
@@ -156,7 +204,10 @@ impl Headings {
     }
 
     pub fn path(&self) -> Vec<String> {
-        self.stack.iter().map(|heading| heading.text.clone()).collect()
+        self.stack
+            .iter()
+            .map(|heading| heading.text.clone())
+            .collect()
     }
 }
 
@@ -177,8 +228,14 @@ mod tests {
         assert_eq!(under("mit gzip:"), "Study / production / fork / mit gzip");
         assert_eq!(under("3. **one core:**"), "Study / production / one core");
         assert_eq!(under("- **cluster**"), "Study / production / cluster");
-        assert_eq!(under("## [development](https://example.org)"), "Study / development");
-        assert_eq!(under("# ==== NODE_ENV=production ===="), "NODE_ENV=production");
+        assert_eq!(
+            under("## [development](https://example.org)"),
+            "Study / development"
+        );
+        assert_eq!(
+            under("# ==== NODE_ENV=production ===="),
+            "NODE_ENV=production"
+        );
         let rules = ["# ==========", "## ---", "#!/bin/sh"];
         let prose = ["see https://example.org:", "**a** and **b**", "plain words"];
         for prose in rules.into_iter().chain(prose) {

@@ -117,9 +117,17 @@ mod tests {
         let mut found = Vec::new();
         for (index, line) in lines.iter().enumerate() {
             let values = collector.line(line, index as u64 + 1);
-            found.extend(values.into_iter().map(|(value, line)| (value.to_string(), line)));
+            found.extend(
+                values
+                    .into_iter()
+                    .map(|(value, line)| (value.to_string(), line)),
+            );
         }
-        let expected = [("{\"a\":1}", 2), ("{\"b\":\"}\\\"{\"}", 2), ("{\"c\":{}}", 4)];
+        let expected = [
+            ("{\"a\":1}", 2),
+            ("{\"b\":\"}\\\"{\"}", 2),
+            ("{\"c\":{}}", 4),
+        ];
         assert_eq!(found, expected.map(|(text, line)| (text.to_owned(), line)));
         assert!(!collector.is_open());
     }

@@ -22,7 +22,10 @@ struct Identity {
 
 /// Assigns a label to every run.
 pub fn give(runs: &mut [ToolRun], several_files: bool) {
-    let identities: Vec<Identity> = runs.iter().map(|run| Identity::of(run, several_files)).collect();
+    let identities: Vec<Identity> = runs
+        .iter()
+        .map(|run| Identity::of(run, several_files))
+        .collect();
     let distinct: IndexSet<&Identity> = identities.iter().collect();
     let labels = labels(&distinct.iter().copied().collect::<Vec<_>>());
     for (run, identity) in runs.iter_mut().zip(&identities) {
@@ -36,9 +39,19 @@ pub fn give(runs: &mut [ToolRun], several_files: bool) {
 impl Identity {
     fn of(run: &ToolRun, several_files: bool) -> Self {
         // Files and their folders are the outermost level.
-        let file = run.file.split(['/', '\\']).filter(|_| several_files).map(words::file_stem);
-        let headings = run.headings.iter().map(|heading| words::without_repeat(heading));
-        let mut path: Vec<String> = file.chain(headings).filter(|part| !part.is_empty()).collect();
+        let file = run
+            .file
+            .split(['/', '\\'])
+            .filter(|_| several_files)
+            .map(words::file_stem);
+        let headings = run
+            .headings
+            .iter()
+            .map(|heading| words::without_repeat(heading));
+        let mut path: Vec<String> = file
+            .chain(headings)
+            .filter(|part| !part.is_empty())
+            .collect();
         if path.last().is_none_or(|last| last.starts_with("cd ")) {
             path.push(run.tool.name().to_owned());
         }
@@ -60,8 +73,12 @@ impl Identity {
             count(connections, "connection"),
             // As requested, or vegeta's achieved rate, which differs in the fourth digit between runs.
             rate_per_s.map(rate),
-            accept_encoding.clone().map(|coding| format!("Accept-Encoding: {coding}")),
-            pipelining.filter(|depth| *depth > 1).map(|depth| format!("pipelining {depth}")),
+            accept_encoding
+                .clone()
+                .map(|coding| format!("Accept-Encoding: {coding}")),
+            pipelining
+                .filter(|depth| *depth > 1)
+                .map(|depth| format!("pipelining {depth}")),
             Some(run.tool.name().to_owned()),
             count(threads, "thread"),
             keep_alive.map(|keep| if keep { "keep-alive" } else { "no keep-alive" }.to_owned()),
@@ -71,7 +88,13 @@ impl Identity {
             run.command.clone(),
             run.turn.map(|turn| format!("turn {turn}")),
         ];
-        Self { path, settings: settings.into_iter().map(Option::unwrap_or_default).collect() }
+        Self {
+            path,
+            settings: settings
+                .into_iter()
+                .map(Option::unwrap_or_default)
+                .collect(),
+        }
     }
 
     /// The innermost headings, at most `depth`.
@@ -83,12 +106,27 @@ impl Identity {
 /// A distinct label for each identity: the headings, followed by settings that distinguish it from others
 /// with the same.
 fn labels(identities: &[&Identity]) -> Vec<Vec<String>> {
-    let depth_max = identities.iter().map(|one| one.path.len()).max().unwrap_or(1);
+    let depth_max = identities
+        .iter()
+        .map(|one| one.path.len())
+        .max()
+        .unwrap_or(1);
     // The minimum number of headings that distinguishes the most identities.
-    let distinct = |depth: usize| identities.iter().map(|one| one.named(depth)).collect::<HashSet<_>>().len();
+    let distinct = |depth: usize| {
+        identities
+            .iter()
+            .map(|one| one.named(depth))
+            .collect::<HashSet<_>>()
+            .len()
+    };
     let most = distinct(depth_max);
-    let depth = (1..=depth_max).find(|depth| distinct(*depth) == most).unwrap_or(depth_max);
-    let mut labels: Vec<Vec<String>> = identities.iter().map(|one| one.named(depth).to_vec()).collect();
+    let depth = (1..=depth_max)
+        .find(|depth| distinct(*depth) == most)
+        .unwrap_or(depth_max);
+    let mut labels: Vec<Vec<String>> = identities
+        .iter()
+        .map(|one| one.named(depth).to_vec())
+        .collect();
     tell_apart_by_settings(identities, &mut labels);
     number_those_alike(&mut labels);
     labels
@@ -109,7 +147,10 @@ fn tell_apart_by_settings(identities: &[&Identity], labels: &mut [Vec<String>]) 
             for index in indices.iter().filter(|index| !value(index).is_empty()) {
                 labels[*index].push(value(index).clone());
             }
-            let apart = indices.iter().map(|index| &labels[*index]).collect::<HashSet<_>>();
+            let apart = indices
+                .iter()
+                .map(|index| &labels[*index])
+                .collect::<HashSet<_>>();
             if apart.len() == indices.len() {
                 break;
             }
@@ -139,7 +180,11 @@ fn text(label: &[String]) -> String {
 
 fn short_url(url: &str) -> String {
     let (host, path) = parts(url);
-    if path == "/" { host.to_owned() } else { format!("{host}{path}") }
+    if path == "/" {
+        host.to_owned()
+    } else {
+        format!("{host}{path}")
+    }
 }
 
 #[cfg(test)]
@@ -150,8 +195,17 @@ mod tests {
     #[test]
     fn runs_of_other_lengths_are_no_repeats() {
         let of = |requests| {
-            let load = ToolLoad { requests: Some(requests), ..ToolLoad::default() };
-            Identity::of(&ToolRun { load, ..ToolRun::new(Tool::Autocannon) }, false)
+            let load = ToolLoad {
+                requests: Some(requests),
+                ..ToolLoad::default()
+            };
+            Identity::of(
+                &ToolRun {
+                    load,
+                    ..ToolRun::new(Tool::Autocannon)
+                },
+                false,
+            )
         };
         assert_eq!(of(1000), of(1000));
         assert_ne!(of(1000), of(9000));

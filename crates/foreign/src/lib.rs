@@ -26,7 +26,9 @@ mod words;
 
 pub use compare::{ComparisonAnswer, LabelComparison, compare, pick};
 pub use compatibility::{Came, DifferenceCondition, ToolDifference, ToolRefusal, Translation};
-pub use findings::{About, CheckResult, FindingCase, HAND_MAX, HAND_MEDIAN, HAND_WIDE, OutputCheck};
+pub use findings::{
+    About, CheckResult, FindingCase, HAND_MAX, HAND_MEDIAN, HAND_WIDE, OutputCheck,
+};
 pub use group::{Pooled, RunGroup, groups};
 pub use mix::{LeftOut, Mix, MixChoice, RequestKind, TimeSpan};
 pub use run::{LineRange, PrintedLatency, PrintedQuantile, ToolFailures, ToolLoad, ToolRun};
@@ -57,11 +59,18 @@ impl Audit {
         label::give(&mut runs, several);
         let groups = groups(&runs);
         let findings = findings::all(&files, &runs, &groups);
-        Self { files, runs, groups, findings }
+        Self {
+            files,
+            runs,
+            groups,
+            findings,
+        }
     }
 
     /// Whether any finding forbids a conclusion.
     pub fn is_void(&self) -> bool {
-        self.findings.iter().any(|found| found.grade == Grade::Invalid)
+        self.findings
+            .iter()
+            .any(|found| found.grade == Grade::Invalid)
     }
 }

@@ -44,16 +44,23 @@ fn without_escapes(raw: &str) -> String {
 
 /// The rest after the sequence at the start, if there is one.
 fn after_sequence(text: &str) -> Option<&str> {
-    let Some(body) = text.strip_prefix('\u{1b}') else { return after_colour(text) };
+    let Some(body) = text.strip_prefix('\u{1b}') else {
+        return after_colour(text);
+    };
     if let Some(parameters) = body.strip_prefix('[') {
         let end = parameters.find(|c: char| ('@'..='~').contains(&c))?;
         return parameters.get(end + 1..);
     }
     if let Some(title) = body.strip_prefix(']') {
         // Limited to the length of a title, otherwise a line of sequence starts would take quadratic time.
-        let end =
-            title.char_indices().take(TITLE_CHARS_MAX).find(|(_, c)| matches!(c, '\u{7}' | '\u{1b}'))?.0;
-        return title.get(end + 1..).map(|after| after.strip_prefix('\\').unwrap_or(after));
+        let end = title
+            .char_indices()
+            .take(TITLE_CHARS_MAX)
+            .find(|(_, c)| matches!(c, '\u{7}' | '\u{1b}'))?
+            .0;
+        return title
+            .get(end + 1..)
+            .map(|after| after.strip_prefix('\\').unwrap_or(after));
     }
     // A character set, such as ESC ( B.
     let set = body.strip_prefix(['(', ')'])?;
@@ -64,11 +71,17 @@ fn after_sequence(text: &str) -> Option<&str> {
 /// `[32m` with its escape byte lost.
 fn after_colour(text: &str) -> Option<&str> {
     let body = text.strip_prefix('[')?;
-    let end = body.bytes().take(COLOUR_BYTES_MAX + 1).position(|byte| byte == b'm')?;
+    let end = body
+        .bytes()
+        .take(COLOUR_BYTES_MAX + 1)
+        .position(|byte| byte == b'm')?;
     let (parameters, after) = (&body[..end], &body[end + 1..]);
     let colour = |part: &str| part.parse::<u16>().is_ok_and(|code| code <= 107);
     // Without a number it may be a word: `[mean, 50, …]`.
-    let colours = !parameters.is_empty() && parameters.split(';').all(|part| part.is_empty() || colour(part));
+    let colours = !parameters.is_empty()
+        && parameters
+            .split(';')
+            .all(|part| part.is_empty() || colour(part));
     // `[2ms, 4ms]` is a bucket of a histogram, `[5m]` a time.
     (colours && !after.starts_with(['s', ']', ','])).then_some(after)
 }
@@ -79,7 +92,10 @@ fn plain_spaces(text: &str) -> String {
         return text.replace('\t', " ");
     }
     let chars: Vec<char> = text.chars().collect();
-    let digit = |at: Option<usize>| at.and_then(|at| chars.get(at)).is_some_and(char::is_ascii_digit);
+    let digit = |at: Option<usize>| {
+        at.and_then(|at| chars.get(at))
+            .is_some_and(char::is_ascii_digit)
+    };
     let mut out = String::with_capacity(text.len());
     for (at, c) in chars.iter().enumerate() {
         let in_number = || digit(at.checked_sub(1)) && digit(Some(at + 1));
@@ -96,7 +112,9 @@ fn plain_spaces(text: &str) -> String {
 /// Removes the prefixes of CI and containers: `2026-11-21T10:00:00.123Z `, `job step [2026-11-21T10:00:00Z]
 /// `, `10:00:05 `, `#12 10.35 `, `wrk_1  | `.
 fn without_stamp(text: &str) -> &str {
-    let text = behind_stamp(text).filter(|rest| !rest.is_empty()).unwrap_or(text);
+    let text = behind_stamp(text)
+        .filter(|rest| !rest.is_empty())
+        .unwrap_or(text);
     match text.split_once(" | ") {
         Some((name, rest)) if is_container(name.trim_end()) => rest.trim_start(),
         _ => text,
@@ -106,7 +124,13 @@ fn without_stamp(text: &str) -> &str {
 /// The rest after a time at the beginning, or after a date with a time among the first words.
 fn behind_stamp(text: &str) -> Option<&str> {
     let shaped = |word: &str, shape: &str| {
-        let fits = |(byte, of)| if of == b'd' { u8::is_ascii_digit(byte) } else { *byte == of };
+        let fits = |(byte, of)| {
+            if of == b'd' {
+                u8::is_ascii_digit(byte)
+            } else {
+                *byte == of
+            }
+        };
         word.len() >= shape.len() && word.as_bytes().iter().zip(shape.bytes()).all(fits)
     };
     let (first, rest) = text.split_once(' ')?;
@@ -116,10 +140,14 @@ fn behind_stamp(text: &str) -> Option<&str> {
         return Some(rest);
     }
     let (second, third) = rest.split_once(' ').unwrap_or((rest, ""));
-    if shaped(bare, "dddd-dd-dd") && bare.len() == "dddd-dd-dd".len() && shaped(second, "dd:dd:dd") {
+    if shaped(bare, "dddd-dd-dd") && bare.len() == "dddd-dd-dd".len() && shaped(second, "dd:dd:dd")
+    {
         return Some(third.trim_start());
     }
-    let seconds = second.contains('.') && second.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let seconds = second.contains('.')
+        && second
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.');
     if first.len() > 1 && first.starts_with('#') && shaped(&first[1..], "d") && seconds {
         return Some(third.trim_start());
     }
@@ -128,7 +156,11 @@ fn behind_stamp(text: &str) -> Option<&str> {
     let mut words = text.split(' ').take(STAMP_WORDS_MAX);
     let stamp = words.find(|word| shaped(word.trim_start_matches('['), "dddd-dd-ddTdd:dd:dd"))?;
     let rest = text.split_once(stamp)?.1.trim_start();
-    Some(rest.split_once(' ').filter(|(word, _)| stream(word)).map_or(rest, |(_, rest)| rest.trim_start()))
+    Some(
+        rest.split_once(' ')
+            .filter(|(word, _)| stream(word))
+            .map_or(rest, |(_, rest)| rest.trim_start()),
+    )
 }
 
 fn is_container(name: &str) -> bool {
@@ -169,14 +201,29 @@ mod tests {
             ("[32mRunning[0m 10s", "Running 10s"),
             ("[200]\t1000 responses", "[200] 1000 responses"),
             ("[2ms,   4ms]   5505", "[2ms,   4ms]   5505"),
-            ("Latencies [mean, 50] 1ms, 2ms", "Latencies [mean, 50] 1ms, 2ms"),
+            (
+                "Latencies [mean, 50] 1ms, 2ms",
+                "Latencies [mean, 50] 1ms, 2ms",
+            ),
             ("\u{1b}]0;title\u{7}Requests/sec: 5", "Requests/sec: 5"),
             ("> > Requests/sec: 5", "Requests/sec: 5"),
             ("| Requests/sec: 5 |", "Requests/sec: 5"),
-            ("2026-11-21T10:00:00.1234567Z Requests/sec: 5", "Requests/sec: 5"),
-            ("[2026-11-21T10:00:00.123Z] Requests/sec: 5", "Requests/sec: 5"),
-            ("load\tRun wrk\t2026-11-21T10:00:00.1234567Z Requests/sec: 5", "Requests/sec: 5"),
-            ("2026-11-21T10:00:00.123456Z 01O Requests/sec: 5", "Requests/sec: 5"),
+            (
+                "2026-11-21T10:00:00.1234567Z Requests/sec: 5",
+                "Requests/sec: 5",
+            ),
+            (
+                "[2026-11-21T10:00:00.123Z] Requests/sec: 5",
+                "Requests/sec: 5",
+            ),
+            (
+                "load\tRun wrk\t2026-11-21T10:00:00.1234567Z Requests/sec: 5",
+                "Requests/sec: 5",
+            ),
+            (
+                "2026-11-21T10:00:00.123456Z 01O Requests/sec: 5",
+                "Requests/sec: 5",
+            ),
             ("2026-11-21 10:00:00 Requests/sec: 5", "Requests/sec: 5"),
             ("10:00:05 Requests/sec: 5", "Requests/sec: 5"),
             ("#12 10.35 Requests/sec: 5", "Requests/sec: 5"),

@@ -133,7 +133,9 @@ impl Mix {
     /// Returns an error if it cannot be read, or has an unknown format.
     pub fn read(&mut self, source: &mut dyn BufRead) -> io::Result<&'static str> {
         traffic::read(source, &mut |(number, entry)| match entry {
-            Ok(asked) if asked.target.starts_with('/') && asked.target.len() <= TARGET_BYTES_MAX => {
+            Ok(asked)
+                if asked.target.starts_with('/') && asked.target.len() <= TARGET_BYTES_MAX =>
+            {
                 self.take_in(asked);
             }
             Ok(asked) => self.refuse(number, &asked.target),
@@ -155,7 +157,9 @@ impl Mix {
     fn refuse(&mut self, number: u64, text: &str) {
         self.left_out.bad += 1;
         if self.left_out.bad_first.len() < BAD_TOLD_MAX {
-            self.left_out.bad_first.push((number, model::text::cut(text, 60)));
+            self.left_out
+                .bad_first
+                .push((number, model::text::cut(text, 60)));
         }
     }
 
@@ -222,7 +226,11 @@ impl TimeSpan {
         self.ends_s = Some((first.min(at_s), last.max(at_s)));
         self.count += 1;
         let second = at_s.floor() as i64;
-        self.in_second = if second == self.second { self.in_second + 1 } else { 1 };
+        self.in_second = if second == self.second {
+            self.in_second + 1
+        } else {
+            1
+        };
         (self.second, self.busiest) = (second, self.busiest.max(self.in_second));
     }
 
@@ -254,20 +262,29 @@ impl RequestKind {
     fn finished(mut self) -> RequestKind {
         let least = self.count.div_ceil(STATUS_SHARE);
         // A list of statuses excludes all others, so a success is included even if it is rare.
-        let counts = |(status, count): &(&u16, &u64)| **count >= least || (200..300).contains(*status);
-        let often = self.seen.iter().filter(counts).map(|(status, _)| match status {
-            // Replayed requests are neither conditional nor for a part.
-            206 | 304 => 200,
-            status => *status,
-        });
-        self.statuses = often.filter(|status| matches!(status, 200..=399 | 404 | 410)).collect();
+        let counts =
+            |(status, count): &(&u16, &u64)| **count >= least || (200..300).contains(*status);
+        let often = self
+            .seen
+            .iter()
+            .filter(counts)
+            .map(|(status, _)| match status {
+                // Replayed requests are neither conditional nor for a part.
+                206 | 304 => 200,
+                status => *status,
+            });
+        self.statuses = often
+            .filter(|status| matches!(status, 200..=399 | 404 | 410))
+            .collect();
         self.statuses.sort_unstable();
         self.statuses.dedup();
         // If nothing differs there is nothing to draw.
         if self.rows.windows(2).all(|pair| pair[0] == pair[1]) {
             let row = self.rows.pop().unwrap_or_default();
             for (column, value) in self.columns.drain(..).zip(row) {
-                self.path = self.path.replacen(&format!("{{{column}}}"), &escaped(&value), 1);
+                self.path = self
+                    .path
+                    .replacen(&format!("{{{column}}}"), &escaped(&value), 1);
             }
             self.rows.clear();
         }
@@ -305,7 +322,8 @@ impl TargetTemplate {
         // The part after a semicolon is a session ID, if anything (RFC 3986, section 3.3).
         let segment = segment.split(';').next().unwrap_or_default();
         let (stem, end) = segment.split_at(segment.find('.').unwrap_or(segment.len()));
-        let is_signed = decoded(end, false).is_some_and(|end| is_token(end.trim_start_matches('.')));
+        let is_signed =
+            decoded(end, false).is_some_and(|end| is_token(end.trim_start_matches('.')));
         match (decoded(stem, false), decoded(segment, false)) {
             (Some(value), _) if is_id(&value) && !is_signed => {
                 self.column("id", value);
@@ -320,12 +338,16 @@ impl TargetTemplate {
     }
 
     fn parameter(&mut self, pair: &str, choice: MixChoice) {
-        let is_open =
-            |text: &str| text.len() <= OPEN_DIGITS_MAX && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_open = |text: &str| {
+            text.len() <= OPEN_DIGITS_MAX && text.bytes().all(|byte| byte.is_ascii_digit())
+        };
         let Some((name, value)) = pair.split_once('=') else {
             // A word is a flag. Other text without a name may be anything.
-            let is_word = pair.bytes().all(|byte| byte.is_ascii_alphabetic() || b"-_".contains(&byte));
-            let is_kept = choice.with_values && decoded(pair, true).is_some_and(|text| !is_token(&text));
+            let is_word = pair
+                .bytes()
+                .all(|byte| byte.is_ascii_alphabetic() || b"-_".contains(&byte));
+            let is_kept =
+                choice.with_values && decoded(pair, true).is_some_and(|text| !is_token(&text));
             if is_kept || is_open(pair) || is_word && pair.len() < TOKEN_CHARS_MIN {
                 return self.literal(pair);
             }
@@ -352,11 +374,22 @@ impl TargetTemplate {
     }
 
     fn column(&mut self, name: &str, value: String) {
-        let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(20).collect();
-        let name = if name.is_empty() { "value".to_owned() } else { name };
+        let name: String = name
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
+            .take(20)
+            .collect();
+        let name = if name.is_empty() {
+            "value".to_owned()
+        } else {
+            name
+        };
         let numbered = (2..).map(|number| format!("{name}{number}"));
         let free = |name: &String| !self.columns.contains(name);
-        let name = std::iter::once(name.clone()).chain(numbered).find(free).unwrap_or(name);
+        let name = std::iter::once(name.clone())
+            .chain(numbered)
+            .find(free)
+            .unwrap_or(name);
         self.path.push_str(&format!("{{{name}}}"));
         self.columns.push(name);
         self.values.push(value);
@@ -365,22 +398,39 @@ impl TargetTemplate {
 
 /// Whether a text identifies one of many items: a number, a UUID, or a hash.
 fn is_id(text: &str) -> bool {
-    let hex = || text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    let hex = || {
+        text.bytes()
+            .all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+    };
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     (digits == text.len() && digits > 0)
         || (hex() && text.len() == 36 && text.matches('-').count() == 4)
-        || (hex() && (12..TOKEN_CHARS_MIN + 1).contains(&text.len()) && digits > 0 && !text.contains('-'))
+        || (hex()
+            && (12..TOKEN_CHARS_MIN + 1).contains(&text.len())
+            && digits > 0
+            && !text.contains('-'))
 }
 
 /// Whether a text is probably personal: an email address, or a long mixture of upper case, lower case and
 /// digits without a file extension.
 fn is_token(segment: &str) -> bool {
-    let has_ending = segment.rsplit_once('.').is_some_and(|(_, end)| end.len() <= 5);
+    let has_ending = segment
+        .rsplit_once('.')
+        .is_some_and(|(_, end)| end.len() <= 5);
     let is_of = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~=".contains(&byte);
     let class = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_uppercase());
-    let pairs = || segment.as_bytes().windows(2).filter(|pair| pair.iter().all(u8::is_ascii_alphanumeric));
-    let mixed = pairs().filter(|pair| class(pair[0]) != class(pair[1])).count();
-    let numbers = pairs().filter(|pair| class(pair[0]).0 != class(pair[1]).0).count();
+    let pairs = || {
+        segment
+            .as_bytes()
+            .windows(2)
+            .filter(|pair| pair.iter().all(u8::is_ascii_alphanumeric))
+    };
+    let mixed = pairs()
+        .filter(|pair| class(pair[0]) != class(pair[1]))
+        .count();
+    let numbers = pairs()
+        .filter(|pair| class(pair[0]).0 != class(pair[1]).0)
+        .count();
     // In random letters and digits about half of the neighbours differ in class, in capitalised words a
     // third.
     let is_muddle = numbers >= 4 || mixed * 8 >= segment.len() * 3;
@@ -390,23 +440,37 @@ fn is_token(segment: &str) -> bool {
 
 /// Decodes percent-encoding, such as `%41` to `A`. `None` if the result is not text.
 fn decoded(text: &str, in_query: bool) -> Option<String> {
-    let text = if in_query { text.replace('+', " ") } else { text.to_owned() };
+    let text = if in_query {
+        text.replace('+', " ")
+    } else {
+        text.to_owned()
+    };
     String::from_utf8(model::text::percent_decoded(&text)).ok()
 }
 
 /// A text of a target in sendable form: bytes outside visible ASCII, and braces, which would be placeholders,
 /// as `%XX`.
 fn plain(text: &str) -> String {
-    percent(text, |byte| byte.is_ascii_graphic() && !b"{}\"\\<>^`|".contains(&byte))
+    percent(text, |byte| {
+        byte.is_ascii_graphic() && !b"{}\"\\<>^`|".contains(&byte)
+    })
 }
 
 /// A value as the load engine writes it into a path.
 fn escaped(value: &str) -> String {
-    percent(value, |byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
+    percent(value, |byte| {
+        byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+    })
 }
 
 fn percent(text: &str, stays: impl Fn(u8) -> bool) -> String {
-    let one = |byte: u8| if stays(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    let one = |byte: u8| {
+        if stays(byte) {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
+    };
     text.bytes().map(one).collect()
 }
 
@@ -415,7 +479,11 @@ mod tests {
     use super::*;
 
     fn read(text: &str, with_values: bool) -> (Mix, Vec<RequestKind>) {
-        let choice = MixChoice { with_unsafe: false, with_values, is_secret: |name| name == "token" };
+        let choice = MixChoice {
+            with_unsafe: false,
+            with_values,
+            is_secret: |name| name == "token",
+        };
         let mut mix = Mix::new(choice);
         mix.read(&mut text.as_bytes()).unwrap();
         let kinds = mix.finish(3);
@@ -424,7 +492,9 @@ mod tests {
 
     fn log(targets: &[&str]) -> String {
         let line = |target: &&str| {
-            format!("h - - [25/Nov/2026:13:27:25 +0000] \"GET {target} HTTP/1.1\" 200 5 \"-\" \"x\"\n")
+            format!(
+                "h - - [25/Nov/2026:13:27:25 +0000] \"GET {target} HTTP/1.1\" 200 5 \"-\" \"x\"\n"
+            )
         };
         targets.iter().map(line).collect()
     }
@@ -443,8 +513,10 @@ mod tests {
             "/search?token=1234",
         ]);
         let (mix, kinds) = read(&text, false);
-        let told: Vec<_> =
-            kinds.iter().map(|kind| (kind.path.as_str(), kind.count, kind.rows.len())).collect();
+        let told: Vec<_> = kinds
+            .iter()
+            .map(|kind| (kind.path.as_str(), kind.count, kind.rows.len()))
+            .collect();
         let expected = [
             ("/fixed/5", 2, 0),
             ("/item/{id}?q=x&page={page}", 2, 2),
@@ -453,7 +525,10 @@ mod tests {
         assert_eq!(told, expected);
         assert_eq!(kinds[1].rows, [["7", "1"], ["12", "2"]]);
         assert_eq!((mix.left_out.with_token, mix.left_out.rare), (3, 1));
-        assert_eq!(mix.masked, [("q".to_owned(), 2), ("token".to_owned(), 1)].into());
+        assert_eq!(
+            mix.masked,
+            [("q".to_owned(), 2), ("token".to_owned(), 1)].into()
+        );
         // A part without a name may be anything, and so may the text after an ID.
         let (mix, kinds) = read(
             &log(&[
@@ -464,11 +539,26 @@ mod tests {
             ]),
             false,
         );
-        assert_eq!([&*kinds[0].path, &*kinds[1].path], ["/invite?x", "/a?debug"]);
-        assert_eq!((mix.left_out.with_token, mix.masked["a value without a name"]), (1, 2));
+        assert_eq!(
+            [&*kinds[0].path, &*kinds[1].path],
+            ["/invite?x", "/a?debug"]
+        );
+        assert_eq!(
+            (
+                mix.left_out.with_token,
+                mix.masked["a value without a name"]
+            ),
+            (1, 2)
+        );
         // A secret stays masked.
-        assert!(!is_token("MyVeryLongDocumentationPageName") && !is_token("how-to-build-a-house-in-2024"));
-        let (mix, kinds) = read(&log(&["/s?q=a%26b&token=1234", "/s?q=%C3%BC&token=99"]), true);
+        assert!(
+            !is_token("MyVeryLongDocumentationPageName")
+                && !is_token("how-to-build-a-house-in-2024")
+        );
+        let (mix, kinds) = read(
+            &log(&["/s?q=a%26b&token=1234", "/s?q=%C3%BC&token=99"]),
+            true,
+        );
         assert_eq!(kinds[0].path, "/s?q={q}&token=x");
         assert_eq!(kinds[0].rows, [["a&b"], ["ü"]]);
         assert_eq!(mix.masked.len(), 1);
@@ -476,16 +566,24 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_the_frequent_ones_stay() {
-        let mut targets: Vec<String> = (0..3 * KINDS_MAX).map(|number| format!("/page-{number}-a")).collect();
+        let mut targets: Vec<String> = (0..3 * KINDS_MAX)
+            .map(|number| format!("/page-{number}-a"))
+            .collect();
         targets.extend((0..30_000).map(|number| format!("/item/{number}")));
         for at in (0..targets.len()).step_by(100) {
             targets[at] = "/often".to_owned();
         }
         let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
         let (mix, kinds) = read(&log(&targets), false);
-        assert_eq!((kinds[0].path.as_str(), kinds[0].count), ("/item/{id}", 29_700));
+        assert_eq!(
+            (kinds[0].path.as_str(), kinds[0].count),
+            ("/item/{id}", 29_700)
+        );
         assert_eq!((kinds[1].path.as_str(), kinds[1].count), ("/often", 1_800));
         assert!(kinds[0].rows.len() > ROWS_MAX / 3 && kinds[0].rows.len() <= ROWS_MAX);
-        assert_eq!(kinds.iter().map(|kind| kind.count).sum::<u64>() + mix.left_out.rare, 180_000);
+        assert_eq!(
+            kinds.iter().map(|kind| kind.count).sum::<u64>() + mix.left_out.rare,
+            180_000
+        );
     }
 }

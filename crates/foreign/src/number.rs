@@ -18,7 +18,8 @@ pub enum Lone {
 pub fn figure(text: &str, lone: Lone) -> Option<f64> {
     let text = text.trim();
     let allowed = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '\'' | '_' | ' ');
-    let plain = !text.is_empty() && text.chars().count() <= NUMBER_CHARS_MAX && text.chars().all(allowed);
+    let plain =
+        !text.is_empty() && text.chars().count() <= NUMBER_CHARS_MAX && text.chars().all(allowed);
     if !plain || !text.ends_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
@@ -31,16 +32,23 @@ pub fn figure(text: &str, lone: Lone) -> Option<f64> {
             _ => None,
         })
         .collect();
-    digits.parse::<f64>().ok().filter(|number| number.is_finite())
+    digits
+        .parse::<f64>()
+        .ok()
+        .filter(|number| number.is_finite())
 }
 
 /// Position of the decimal mark, if there is one.
 fn decimal_mark(text: &str, lone: Lone) -> Option<usize> {
-    let marks: Vec<(usize, char)> = text.char_indices().filter(|(_, c)| matches!(c, '.' | ',')).collect();
+    let marks: Vec<(usize, char)> = text
+        .char_indices()
+        .filter(|(_, c)| matches!(c, '.' | ','))
+        .collect();
     let (last, sign) = *marks.last()?;
     let alike = marks.iter().filter(|(_, c)| *c == sign).count();
     // A point is the decimal mark for all these tools, as is the last of two different marks.
-    let is_lone = marks.len() == 1 && sign == ',' && text.len() - last == 4 && (1..=3).contains(&last);
+    let is_lone =
+        marks.len() == 1 && sign == ',' && text.len() - last == 4 && (1..=3).contains(&last);
     // Two identical marks are thousands separators.
     let is_thousands = alike > 1 || is_lone && lone == Lone::Thousands;
     (!is_thousands).then_some(last)
@@ -48,8 +56,9 @@ fn decimal_mark(text: &str, lone: Lone) -> Option<usize> {
 
 /// The leading number of a token and the rest: `12.5ms` is `12.5` and `ms`.
 pub fn split_unit(token: &str) -> (&str, &str) {
-    let end =
-        token.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '\''))).unwrap_or(token.len());
+    let end = token
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '\'')))
+        .unwrap_or(token.len());
     token.split_at(end)
 }
 
@@ -60,7 +69,9 @@ pub fn micros(text: &str, lone: Lone) -> Option<f64> {
     // Hours, minutes, seconds, and one to spare.
     for _ in 0..4 {
         let (number, after) = split_unit(rest);
-        let end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let end = after
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(after.len());
         let (unit, next) = after.split_at(end);
         total += figure(number, lone)? * unit_us(unit.trim())?;
         rest = next;
@@ -106,7 +117,10 @@ pub fn bytes(text: &str, kilo: f64) -> Option<f64> {
     let (number, unit) = split_unit(text.trim());
     let unit = unit.trim();
     let base = if unit.contains('i') { 1024.0 } else { kilo };
-    let power = unit.chars().next().map_or(Some(0), |c| "BKMGT".find(c.to_ascii_uppercase()))?;
+    let power = unit
+        .chars()
+        .next()
+        .map_or(Some(0), |c| "BKMGT".find(c.to_ascii_uppercase()))?;
     let rest = unit.trim_start_matches(|c: char| "kKMGT".contains(c));
     let known = matches!(rest, "" | "i" | "B" | "iB" | "b" | "ytes" | "bytes");
     known.then_some(figure(number, Lone::Thousands)? * base.powi(power as i32))
@@ -128,7 +142,9 @@ pub fn count(text: &str) -> Option<(u64, bool)> {
 
 /// A whole number, with or without thousands separators.
 pub fn whole(text: &str) -> Option<u64> {
-    count(text).filter(|(_, rounded)| !rounded).map(|(value, _)| value)
+    count(text)
+        .filter(|(_, rounded)| !rounded)
+        .map(|(value, _)| value)
 }
 
 #[cfg(test)]
@@ -137,11 +153,32 @@ mod tests {
 
     #[test]
     fn numbers_are_read_in_every_locale() {
-        let texts = ["666.55", "666,55", "1,234.5", "1.234,5", "1,234,567", "12,345", "1'234.5"];
-        let values = [666.55, 666.55, 1234.5, 1234.5, 1_234_567.0, 12_345.0, 1234.5];
-        assert_eq!(texts.map(|text| figure(text, Lone::Thousands)), values.map(Some));
+        let texts = [
+            "666.55",
+            "666,55",
+            "1,234.5",
+            "1.234,5",
+            "1,234,567",
+            "12,345",
+            "1'234.5",
+        ];
+        let values = [
+            666.55,
+            666.55,
+            1234.5,
+            1234.5,
+            1_234_567.0,
+            12_345.0,
+            1234.5,
+        ];
+        assert_eq!(
+            texts.map(|text| figure(text, Lone::Thousands)),
+            values.map(Some)
+        );
         assert_eq!(figure("242,073", Lone::Decimal), Some(242.073));
-        let none = ["", "-", "nan", "-nan", "1e999", "inf", "-3", "12abc", ".", ",", "1.2.3,"];
+        let none = [
+            "", "-", "nan", "-nan", "1e999", "inf", "-3", "12abc", ".", ",", "1.2.3,",
+        ];
         assert_eq!(none.map(decimal), [None; 11]);
     }
 
@@ -149,7 +186,10 @@ mod tests {
     fn units_of_time_and_size_are_told_apart() {
         let times = ["812.00us", "1.50m", "2,5s", "1m2.5s", "0s", "3µs"].map(us);
         assert_eq!(times, [812.0, 90e6, 2.5e6, 62.5e6, 0.0, 3.0].map(Some));
-        assert_eq!(["12", "1e999s", "s", "1x", "1s1s1s1s1s", ""].map(us), [None; 6]);
+        assert_eq!(
+            ["12", "1e999s", "s", "1x", "1s1s1s1s1s", ""].map(us),
+            [None; 6]
+        );
         assert_eq!(bytes("1.50KB", 1024.0), Some(1536.0));
         assert_eq!(bytes("1.5 kB", 1000.0), Some(1500.0));
         assert_eq!(bytes("1.50 KiB", 1000.0), Some(1536.0));

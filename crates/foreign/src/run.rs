@@ -60,8 +60,19 @@ impl ToolFailures {
     /// Failures of connections, none of which is a response.
     pub fn socket(&self) -> u64 {
         // Every field is named, so that none is forgotten.
-        let ToolFailures { connect, read, write, other, timeouts: _, status: _, length: _ } = self;
-        [connect, read, write, other].into_iter().flatten().fold(0, |sum, more| sum.saturating_add(*more))
+        let ToolFailures {
+            connect,
+            read,
+            write,
+            other,
+            timeouts: _,
+            status: _,
+            length: _,
+        } = self;
+        [connect, read, write, other]
+            .into_iter()
+            .flatten()
+            .fold(0, |sum, more| sum.saturating_add(*more))
     }
 
     /// Requests without a response.
@@ -102,7 +113,10 @@ pub struct PrintedLatency {
 impl PrintedLatency {
     /// The quantile, if it was printed.
     pub fn quantile(&self, percent: f64) -> Option<f64> {
-        self.quantiles.iter().find(|one| (one.percent - percent).abs() < 1e-9).map(|one| one.us)
+        self.quantiles
+            .iter()
+            .find(|one| (one.percent - percent).abs() < 1e-9)
+            .map(|one| one.us)
     }
 }
 
@@ -164,7 +178,10 @@ pub struct ToolRun {
 impl ToolRun {
     /// An empty run.
     pub(crate) fn new(tool: Tool) -> Self {
-        Self { tool, ..Self::default() }
+        Self {
+            tool,
+            ..Self::default()
+        }
     }
 
     /// Number of connections that the tool really opened: wrk gives each thread an equal number, without the
@@ -184,7 +201,9 @@ impl ToolRun {
 
     /// Bytes per response, including the header if the tool counts it.
     pub fn bytes_per_response(&self) -> Option<f64> {
-        let requests = self.responses().filter(|requests| *requests > 0 && !self.rounded)?;
+        let requests = self
+            .responses()
+            .filter(|requests| *requests > 0 && !self.rounded)?;
         self.bytes.map(|bytes| bytes / requests as f64)
     }
 
@@ -192,7 +211,13 @@ impl ToolRun {
     pub(crate) fn responses(&self) -> Option<u64> {
         let failed = self.failures.unanswered();
         let counted = self.tool.row().rate_of == RateOf::Requests;
-        self.requests.map(|requests| if counted { requests.saturating_sub(failed) } else { requests })
+        self.requests.map(|requests| {
+            if counted {
+                requests.saturating_sub(failed)
+            } else {
+                requests
+            }
+        })
     }
 
     /// Duration in seconds, as measured, otherwise as requested.
@@ -202,8 +227,11 @@ impl ToolRun {
 
     /// Requests per second as printed, otherwise computed from requests and seconds.
     pub fn rate(&self) -> Option<f64> {
-        let counted = || Some(self.requests? as f64 / self.duration_s.filter(|seconds| *seconds > 0.0)?);
-        self.requests_per_s.or_else(counted).filter(|rate| *rate > 0.0)
+        let counted =
+            || Some(self.requests? as f64 / self.duration_s.filter(|seconds| *seconds > 0.0)?);
+        self.requests_per_s
+            .or_else(counted)
+            .filter(|rate| *rate > 0.0)
     }
 
     /// Whether it was sent at a fixed rate, completely.

@@ -66,7 +66,12 @@ impl Reader {
     /// Creates a reader for a file with this name.
     pub fn new(file: &str) -> Self {
         let assembler = Assembler::new(file);
-        Self { assembler, line: Vec::new(), encoding: None, held: Vec::new() }
+        Self {
+            assembler,
+            line: Vec::new(),
+            encoding: None,
+            held: Vec::new(),
+        }
     }
 
     /// Adds the next piece of the file.
@@ -113,10 +118,13 @@ impl Reader {
     fn feed_utf16(&mut self, piece: &[u8], unit: fn([u8; 2]) -> u16) {
         for byte in piece {
             self.held.push(*byte);
-            let [one, other] = self.held[..] else { continue };
+            let [one, other] = self.held[..] else {
+                continue;
+            };
             self.held.clear();
             // Surrogates of rare characters are not needed here.
-            let c = char::from_u32(unit([one, other]).into()).unwrap_or(char::REPLACEMENT_CHARACTER);
+            let c =
+                char::from_u32(unit([one, other]).into()).unwrap_or(char::REPLACEMENT_CHARACTER);
             if c == '\n' {
                 self.end_line();
             } else {
@@ -136,7 +144,10 @@ impl Reader {
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(&line);
         // A single carriage return is an overwritten progress bar, or an old line end.
-        let mut parts = text.split('\r').filter(|part| !part.trim().is_empty()).peekable();
+        let mut parts = text
+            .split('\r')
+            .filter(|part| !part.trim().is_empty())
+            .peekable();
         if parts.peek().is_none() {
             self.assembler.line("");
         }

@@ -68,12 +68,17 @@ const UNREAD: [(&str, &str); 5] = [
 
 /// Whether a program is an unsupported tool.
 pub(crate) fn is_unread(program: &str) -> bool {
-    UNREAD.iter().any(|(name, _)| name.eq_ignore_ascii_case(program))
+    UNREAD
+        .iter()
+        .any(|(name, _)| name.eq_ignore_ascii_case(program))
 }
 
 /// The unsupported tool that prints this line.
 pub(crate) fn unread(text: &str) -> Option<&'static str> {
-    UNREAD.into_iter().find(|(_, first)| text.starts_with(first)).map(|(name, _)| name)
+    UNREAD
+        .into_iter()
+        .find(|(_, first)| text.starts_with(first))
+        .map(|(name, _)| name)
 }
 
 /// Information from the first line of a tool's output.
@@ -87,11 +92,20 @@ pub(crate) struct Beginning {
 
 impl Beginning {
     /// The first line, unique to this tool.
-    pub const FIRST: Option<Beginning> = Some(Beginning { certain: true, first: true });
+    pub const FIRST: Option<Beginning> = Some(Beginning {
+        certain: true,
+        first: true,
+    });
     /// The first line of several tools.
-    pub const FIRST_OF_SEVERAL: Option<Beginning> = Some(Beginning { certain: false, first: true });
+    pub const FIRST_OF_SEVERAL: Option<Beginning> = Some(Beginning {
+        certain: false,
+        first: true,
+    });
     /// A line of this tool whose first ones may be missing.
-    pub const LATER: Option<Beginning> = Some(Beginning { certain: false, first: false });
+    pub const LATER: Option<Beginning> = Some(Beginning {
+        certain: false,
+        first: false,
+    });
 }
 
 /// The meaning of a flag.
@@ -232,7 +246,10 @@ impl Tool {
 
     /// The tools with supported command lines.
     pub fn compatible() -> impl Iterator<Item = Tool> {
-        TOOLS.iter().filter(|row| row.translate.is_some()).map(|row| row.tool)
+        TOOLS
+            .iter()
+            .filter(|row| row.translate.is_some())
+            .map(|row| row.tool)
     }
 
     /// Its name on the command line.
@@ -252,7 +269,10 @@ impl Tool {
     pub fn translate(self, arguments: &[String]) -> Result<Translation, ToolRefusal> {
         match self.row().translate {
             Some((translate, _)) => translate(arguments),
-            None => Err(ToolRefusal::new(self, "its command lines are not known here")),
+            None => Err(ToolRefusal::new(
+                self,
+                "its command lines are not known here",
+            )),
         }
     }
 
@@ -268,20 +288,32 @@ impl Tool {
 
 /// Whether this line can only be the first of a run.
 pub(crate) fn is_first(text: &str) -> bool {
-    TOOLS.iter().filter_map(|row| (row.begins)(text)).any(|beginning| beginning.first)
+    TOOLS
+        .iter()
+        .filter_map(|row| (row.begins)(text))
+        .any(|beginning| beginning.first)
 }
 
 /// The tool whose output probably begins with this line, and whether the line is unique to it.
 pub(crate) fn begins(text: &str) -> Option<(Tool, bool)> {
-    let found = || TOOLS.iter().filter_map(|row| Some((row.tool, (row.begins)(text)?.certain)));
-    found().find(|(_, certain)| *certain).or_else(|| found().next())
+    let found = || {
+        TOOLS
+            .iter()
+            .filter_map(|row| Some((row.tool, (row.begins)(text)?.certain)))
+    };
+    found()
+        .find(|(_, certain)| *certain)
+        .or_else(|| found().next())
 }
 
 /// The tool that printed only this line, because it could not connect. `commanded` is the tool of the command
 /// line above.
 pub(crate) fn fails_alone(text: &str, commanded: Option<Tool>) -> Option<Tool> {
     let named = |tool: Tool| commanded.is_some_and(|commanded| commanded.prints_as(tool));
-    TOOLS.iter().find(|row| (row.fails_alone)(text, named(row.tool))).map(|row| row.tool)
+    TOOLS
+        .iter()
+        .find(|row| (row.fails_alone)(text, named(row.tool)))
+        .map(|row| row.tool)
 }
 
 /// Whether a line may be this tool's.
@@ -301,13 +333,20 @@ pub(crate) fn from_json(value: &Value) -> Option<ToolRun> {
 
 /// The tool that wrote truncated JSON, identified by its keys.
 pub(crate) fn json_tool(text: &str) -> Option<Tool> {
-    let wrote = |row: &&&ToolRow| row.json.is_some_and(|(_, keys)| keys.iter().all(|key| text.contains(key)));
+    let wrote = |row: &&&ToolRow| {
+        row.json
+            .is_some_and(|(_, keys)| keys.iter().all(|key| text.contains(key)))
+    };
     TOOLS.iter().find(wrote).map(|row| row.tool)
 }
 
 /// The counts of an object in a JSON value, by name.
 fn counts_at<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = (&'v str, u64)> {
-    let counts = value.get(key).and_then(Value::as_object).into_iter().flatten();
+    let counts = value
+        .get(key)
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
     counts.map(|(name, count)| (name.as_str(), count_at(count, &[]).unwrap_or(0)))
 }
 
@@ -321,16 +360,26 @@ fn ended<'k>(
 ) -> Option<ToolRun> {
     for (key, time) in times.as_object().into_iter().flatten() {
         let digits = percent(key).map(|digits| digits.replace('_', "."));
-        draft.quantile(number::decimal(&digits.unwrap_or_default()), at(time, &[]).map(|time| time * us));
+        draft.quantile(
+            number::decimal(&digits.unwrap_or_default()),
+            at(time, &[]).map(|time| time * us),
+        );
     }
-    draft.run.latency.quantiles.sort_by(|one, other| one.percent.total_cmp(&other.percent));
+    draft
+        .run
+        .latency
+        .quantiles
+        .sort_by(|one, other| one.percent.total_cmp(&other.percent));
     draft.whole = true;
     draft.finish()
 }
 
 /// `1234 requests in 10.01s, 5.00MB read` of wrk. autocannon puts a blank before the unit, wrk does not.
 fn is_total(text: &str, blank: bool) -> bool {
-    let size = text.strip_suffix(" read").and_then(|rest| rest.rsplit_once(", ")).map(|(_, size)| size);
+    let size = text
+        .strip_suffix(" read")
+        .and_then(|rest| rest.rsplit_once(", "))
+        .map(|(_, size)| size);
     text.starts_with(|c: char| c.is_ascii_digit())
         && text.contains(" requests in ")
         && size.is_some_and(|size| size.contains(' ') == blank)
@@ -340,14 +389,21 @@ fn is_total(text: &str, blank: bool) -> bool {
 fn take_total(text: &str, draft: &mut RunDraft, lone: Lone, kilo: f64) {
     let us = between(text, " requests in ", ", ").and_then(|time| number::micros(time, lone));
     keep(&mut draft.run.duration_s, us.map(|us| us / 1e6));
-    let size = text.rsplit_once(", ").and_then(|(_, size)| size.strip_suffix(" read"));
+    let size = text
+        .rsplit_once(", ")
+        .and_then(|(_, size)| size.strip_suffix(" read"));
     draft.run.bytes = size.and_then(|size| number::bytes(size, kilo));
 }
 
 /// `Running 10s test @ http://…`, of wrk and autocannon: the duration or number of requests, and the address.
 fn is_start(text: &str, draft: &mut RunDraft) -> bool {
-    let Some(rest) = text.strip_prefix("Running ") else { return false };
-    let Some((what, url)) = rest.split_once(" test @ ").or_else(|| rest.split_once(" warmup @ ")) else {
+    let Some(rest) = text.strip_prefix("Running ") else {
+        return false;
+    };
+    let Some((what, url)) = rest
+        .split_once(" test @ ")
+        .or_else(|| rest.split_once(" warmup @ "))
+    else {
         return false;
     };
     draft.run.load.duration_s = number::seconds(what);
@@ -360,7 +416,11 @@ fn is_start(text: &str, draft: &mut RunDraft) -> bool {
 fn named_counts(text: &str, count_first: bool) -> impl Iterator<Item = (&str, Option<u64>)> {
     text.split([',', ':']).filter_map(move |part| {
         let (one, other) = part.trim().split_once(' ')?;
-        let (name, count) = if count_first { (other, one) } else { (one, other) };
+        let (name, count) = if count_first {
+            (other, one)
+        } else {
+            (one, other)
+        };
         Some((name, number::whole(count.trim())))
     })
 }
@@ -368,7 +428,9 @@ fn named_counts(text: &str, count_first: bool) -> impl Iterator<Item = (&str, Op
 /// A figure of a JSON object by its path, finite and not negative.
 fn at(value: &Value, path: &[&str]) -> Option<f64> {
     let found = path.iter().try_fold(value, |value, key| value.get(key))?;
-    found.as_f64().filter(|number| number.is_finite() && *number >= 0.0)
+    found
+        .as_f64()
+        .filter(|number| number.is_finite() && *number >= 0.0)
 }
 
 /// The same as a count.
@@ -390,7 +452,9 @@ fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
 
 /// Whether a text begins with one of these, which are separated by `|`.
 fn starts(text: &str, beginnings: &str) -> bool {
-    beginnings.split('|').any(|beginning| text.starts_with(beginning))
+    beginnings
+        .split('|')
+        .any(|beginning| text.starts_with(beginning))
 }
 
 /// `50%` and `50.000%` and hey's `50%%`.

@@ -60,7 +60,10 @@ pub(crate) fn read(
         read_lines(&mut source, json_lines::asked, tell)?;
         return Ok("access log of JSON lines");
     }
-    if head.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with("\"log\"")) {
+    if head
+        .strip_prefix('{')
+        .is_some_and(|rest| rest.trim_start().starts_with("\"log\""))
+    {
         har::read(&mut source, tell)?;
         return Ok("HAR file");
     }
@@ -79,7 +82,8 @@ fn read_lines(
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
-        let length = Read::take(&mut *source, LINE_BYTES_MAX as u64).read_until(b'\n', &mut line)?;
+        let length =
+            Read::take(&mut *source, LINE_BYTES_MAX as u64).read_until(b'\n', &mut line)?;
         if length == 0 {
             break;
         }
@@ -101,16 +105,24 @@ fn read_lines(
 fn request_line(text: &str) -> Option<(&str, &str)> {
     let (rest, protocol) = text.rsplit_once(' ')?;
     let (method, target) = rest.split_once(' ')?;
-    protocol.starts_with("HTTP/").then_some((method, target)).filter(|(method, _)| is_method(method))
+    protocol
+        .starts_with("HTTP/")
+        .then_some((method, target))
+        .filter(|(method, _)| is_method(method))
 }
 
 fn is_method(text: &str) -> bool {
-    (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-')
+    (1..=20).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte == b'-')
 }
 
 /// Origin, and path with query, of an http URL.
 fn parts(url: &str) -> Option<(&str, &str)> {
-    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
+    let rest = url
+        .strip_prefix("http://")
+        .or_else(|| url.strip_prefix("https://"))?;
     let path = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let at = url.len() - rest.len() + path;
     Some((&url[..at], &url[at..]))
@@ -118,5 +130,7 @@ fn parts(url: &str) -> Option<(&str, &str)> {
 
 /// RFC 3339, as seconds since 1970.
 fn instant(text: &str) -> Option<f64> {
-    text.parse::<jiff::Timestamp>().ok().map(|at| at.as_second() as f64)
+    text.parse::<jiff::Timestamp>()
+        .ok()
+        .map(|at| at.as_second() as f64)
 }

@@ -15,7 +15,11 @@ const NOT: &str = "no none not without off non disabled disable uncompressed ide
 
 /// The statement of a text about compression, if it mentions it.
 pub fn compression(text: &str) -> Option<Compression> {
-    let says = if says_none(text) { Compression::Off } else { Compression::On };
+    let says = if says_none(text) {
+        Compression::Off
+    } else {
+        Compression::On
+    };
     speaks_of_compression(&text.to_lowercase()).then_some(says)
 }
 
@@ -61,21 +65,32 @@ pub fn without_repeat(heading: &str) -> String {
     let mut kept: Vec<&str> = heading.split_whitespace().collect();
     while strip_counter(&mut kept) {}
     let text = kept.join(" ");
-    let text = text.trim_end_matches([',', ';', ':', '-', '–', '—', '(', '#', ' ', '·', '/']).trim();
-    let is_generic = GENERIC.split('|').any(|generic| generic == text.to_lowercase());
-    if is_generic { String::new() } else { text.to_owned() }
+    let text = text
+        .trim_end_matches([',', ';', ':', '-', '–', '—', '(', '#', ' ', '·', '/'])
+        .trim();
+    let is_generic = GENERIC
+        .split('|')
+        .any(|generic| generic == text.to_lowercase());
+    if is_generic {
+        String::new()
+    } else {
+        text.to_owned()
+    }
 }
 
 /// Removes one counter from the end: `run 2`, `#2`, `(run 2 of 3)`, `2nd run`.
 fn strip_counter(kept: &mut Vec<&str>) -> bool {
     let bare = |word: &str| {
-        word.trim_matches(['(', ')', '[', ']', ',', ':', '.', '#', '-', '–', '—']).to_lowercase()
+        word.trim_matches(['(', ')', '[', ']', ',', ':', '.', '#', '-', '–', '—'])
+            .to_lowercase()
     };
     let number = |word: &str| {
         let word = bare(word);
-        let digits =
-            |part: &str| !part.is_empty() && part.len() <= 4 && part.chars().all(|c| c.is_ascii_digit());
-        word.split_once('/').map_or(digits(&word), |(one, all)| digits(one) && digits(all))
+        let digits = |part: &str| {
+            !part.is_empty() && part.len() <= 4 && part.chars().all(|c| c.is_ascii_digit())
+        };
+        word.split_once('/')
+            .map_or(digits(&word), |(one, all)| digits(one) && digits(all))
     };
     let repeat = |word: &str| is_in(REPEAT, &bare(word));
     let ordinal = |word: &str| is_in(ORDINALS, &bare(word));
@@ -101,12 +116,20 @@ fn strip_counter(kept: &mut Vec<&str>) -> bool {
 /// A file's name without folder, extension and repeat counter: `logs/nginx-run2.txt` becomes `nginx`.
 pub fn file_stem(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    let stem = name.rsplit_once('.').map(|(stem, _)| stem).filter(|stem| !stem.is_empty()).unwrap_or(name);
+    let stem = name
+        .rsplit_once('.')
+        .map(|(stem, _)| stem)
+        .filter(|stem| !stem.is_empty())
+        .unwrap_or(name);
     let unnumbered = stem.trim_end_matches(|c: char| c.is_ascii_digit());
     let counter = unnumbered.trim_end_matches(['-', '_', '.']);
     let mut names = ["run", "rep", "round", "try", "take", "lauf"].into_iter();
-    let before = names.find_map(|name| counter.strip_suffix(name)).filter(|_| unnumbered.len() < stem.len());
-    before.map_or(stem, |before| before.trim_end_matches(['-', '_', '.', ' '])).to_owned()
+    let before = names
+        .find_map(|name| counter.strip_suffix(name))
+        .filter(|_| unnumbered.len() < stem.len());
+    before
+        .map_or(stem, |before| before.trim_end_matches(['-', '_', '.', ' ']))
+        .to_owned()
 }
 
 /// Whether a word is in a list separated by blanks.
@@ -115,7 +138,8 @@ fn is_in(list: &str, word: &str) -> bool {
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -162,7 +186,12 @@ mod tests {
         for (heading, label) in table {
             assert_eq!(without_repeat(heading), label, "{heading}");
         }
-        let files = [("a/nginx-run2.txt", "nginx"), ("http-1.txt", "http-1"), ("run3.log", ""), ("-", "-")];
+        let files = [
+            ("a/nginx-run2.txt", "nginx"),
+            ("http-1.txt", "http-1"),
+            ("run3.log", ""),
+            ("-", "-"),
+        ];
         for (file, stem) in files {
             assert_eq!(file_stem(file), stem, "{file}");
         }

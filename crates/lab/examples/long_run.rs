@@ -26,7 +26,9 @@ const HEAD: &str = "\
 |---|---:|---:|---:|---:|---:|---:|---:|---:|";
 
 fn main() -> Result<()> {
-    let hours = std::env::args().nth(1).map_or(Ok(HOURS), |given| given.parse().map_err(Error::other))?;
+    let hours = std::env::args()
+        .nth(1)
+        .map_or(Ok(HOURS), |given| given.parse().map_err(Error::other))?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{hours} hours of simulated time.\n\n{HEAD}")?;
     for (name, mut plan, machine) in cases() {
@@ -44,16 +46,23 @@ type Case = (&'static str, Plan, fn(u32) -> MachineUse);
 
 fn cases() -> Vec<Case> {
     let calm: fn(u32) -> MachineUse = |_| MachineUse::default();
-    let stolen: fn(u32) -> MachineUse =
-        |block| MachineUse { steal_share: f64::from(block % 2) * 0.4, ..MachineUse::default() };
+    let stolen: fn(u32) -> MachineUse = |block| MachineUse {
+        steal_share: f64::from(block % 2) * 0.4,
+        ..MachineUse::default()
+    };
     let mut latency = long(2, 100);
-    (latency.design.metric, latency.design.rate) = (Metric::P99, Some(PlannedRate::ShareOfCapacity(0.6)));
+    (latency.design.metric, latency.design.rate) =
+        (Metric::P99, Some(PlannedRate::ShareOfCapacity(0.6)));
     let mut pooled = latency.clone();
     pooled.design.pooled = true;
     vec![
         ("2 variants", long(2, 100), calm),
         ("12 variants", long(12, 16), calm),
-        ("2 variants, every other block disturbed", long(2, 100), stolen),
+        (
+            "2 variants, every other block disturbed",
+            long(2, 100),
+            stolen,
+        ),
         ("2 variants, p99 at 60 % of capacity", latency, calm),
         ("the same, of all responses together", pooled, calm),
     ]
@@ -86,25 +95,29 @@ struct Costs {
 fn carried_out(plan: Plan, environment: &mut Simulated) -> Result<Costs> {
     let (mut costs, mut block_began, mut concluding) = (Costs::default(), cpu_time(), cpu_time());
     let (writer, folder) = begun(plan, 1);
-    let (record, result) = proofload_lab::run(writer, environment, &mut |update| match &update.news {
-        UpdateNews::Event(Event::BlockStarted { .. }) => block_began = cpu_time(),
-        UpdateNews::Event(Event::BlockEnded { .. }) => {
-            concluding = cpu_time();
-            if update.elapsed_s < 3600.0 {
-                costs.resident[0] = resident_bytes();
+    let (record, result) =
+        proofload_lab::run(writer, environment, &mut |update| match &update.news {
+            UpdateNews::Event(Event::BlockStarted { .. }) => block_began = cpu_time(),
+            UpdateNews::Event(Event::BlockEnded { .. }) => {
+                concluding = cpu_time();
+                if update.elapsed_s < 3600.0 {
+                    costs.resident[0] = resident_bytes();
+                }
             }
-        }
-        // Reported after each block that counts.
-        UpdateNews::Progress(Progress::Concluded(_)) => {
-            costs.blocks.push(cpu_time() - block_began);
-            costs.concluding_max = costs.concluding_max.max(cpu_time() - concluding);
-        }
-        _ => {}
-    });
+            // Reported after each block that counts.
+            UpdateNews::Progress(Progress::Concluded(_)) => {
+                costs.blocks.push(cpu_time() - block_began);
+                costs.concluding_max = costs.concluding_max.max(cpu_time() - concluding);
+            }
+            _ => {}
+        });
     result.map_err(Error::other)?;
     costs.resident[1] = resident_bytes();
     costs.record_bytes = std::fs::metadata(folder.path().join("record/events.jsonl"))?.len();
-    costs.hours = record.ended.as_ref().map_or(0.0, |ended| ended.seconds / 3600.0);
+    costs.hours = record
+        .ended
+        .as_ref()
+        .map_or(0.0, |ended| ended.seconds / 3600.0);
     (costs.kept, costs.dropped) = (record.blocks_kept(), record.blocks_dropped());
     costs.slices = record.trials().map(|trial| trial.slices.len()).sum();
     Ok(costs)
@@ -115,7 +128,10 @@ impl Costs {
         let ms = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
         let mean = |of: &[Duration]| ms(of.iter().sum::<Duration>() / of.len().max(1) as u32);
         let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
-        let (first, last) = (self.blocks.len().min(10), self.blocks.len().saturating_sub(10));
+        let (first, last) = (
+            self.blocks.len().min(10),
+            self.blocks.len().saturating_sub(10),
+        );
         let longest = self.blocks.iter().max().copied().unwrap_or_default();
         vec![
             format!("{:.1} h", self.hours),
@@ -123,7 +139,12 @@ impl Costs {
             self.dropped.to_string(),
             self.slices.to_string(),
             mib(self.record_bytes),
-            format!("{}, {}, {}", mean(&self.blocks[..first]), mean(&self.blocks[last..]), ms(longest)),
+            format!(
+                "{}, {}, {}",
+                mean(&self.blocks[..first]),
+                mean(&self.blocks[last..]),
+                ms(longest)
+            ),
             ms(self.concluding_max),
             self.resident.map(mib).join(", "),
         ]
@@ -133,7 +154,10 @@ impl Costs {
 /// CPU time of this thread, which does all the work.
 fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
 }
 
 fn resident_bytes() -> u64 {

@@ -32,26 +32,68 @@ struct Case {
 fn cases() -> Vec<Case> {
     let case = |name, kind, per_s, between_sd, truth_per_s, budget_s| Case {
         name,
-        queue: Queue { per_s, kind, between_sd },
+        queue: Queue {
+            per_s,
+            kind,
+            between_sd,
+        },
         truth_per_s,
         budget_s,
     };
     vec![
         case("M/M/1, 1 ms", Kind::Exponential(1), 1000.0, 0.0, 907.9, 180),
-        case("M/M/1, 1 ms, 60 s", Kind::Exponential(1), 1000.0, 0.0, 907.9, 60),
-        case("M/M/1, 1 ms, processes 5 %", Kind::Exponential(1), 1000.0, 0.05, 907.9, 300),
-        case("M/M/1, 0.5 ms", Kind::Exponential(1), 2000.0, 0.0, 1907.9, 180),
+        case(
+            "M/M/1, 1 ms, 60 s",
+            Kind::Exponential(1),
+            1000.0,
+            0.0,
+            907.9,
+            60,
+        ),
+        case(
+            "M/M/1, 1 ms, processes 5 %",
+            Kind::Exponential(1),
+            1000.0,
+            0.05,
+            907.9,
+            300,
+        ),
+        case(
+            "M/M/1, 0.5 ms",
+            Kind::Exponential(1),
+            2000.0,
+            0.0,
+            1907.9,
+            180,
+        ),
         case("M/M/1, 5 ms", Kind::Exponential(1), 200.0, 0.0, 107.9, 180),
         case("M/D/1, 1 ms", Kind::Constant, 1000.0, 0.0, 954.1, 180),
         case("M/M/2, 2 ms", Kind::Exponential(2), 1000.0, 0.0, 906.7, 180),
-        case("pauses of 25 ms", Kind::Pauses, 1.0 / 0.00105, 0.0, 788.0, 180),
-        case("sheds above 26, 1 ms", Kind::Shedding(26), 1000.0, 0.0, 818.6, 180),
+        case(
+            "pauses of 25 ms",
+            Kind::Pauses,
+            1.0 / 0.00105,
+            0.0,
+            788.0,
+            180,
+        ),
+        case(
+            "sheds above 26, 1 ms",
+            Kind::Shedding(26),
+            1000.0,
+            0.0,
+            818.6,
+            180,
+        ),
     ]
 }
 
 fn main() -> Result<()> {
     write_to_memory();
-    let runs = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(RUNS);
+    let runs = std::env::args()
+        .nth(1)
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(RUNS);
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
@@ -62,7 +104,12 @@ fn main() -> Result<()> {
         let (errors, holds, widths, blocks) = simulate(&case, runs);
         let count = errors.len() as f64;
         let mean = errors.iter().sum::<f64>() / count;
-        let sd = (errors.iter().map(|error| (error - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt();
+        let sd = (errors
+            .iter()
+            .map(|error| (error - mean).powi(2))
+            .sum::<f64>()
+            / (count - 1.0))
+            .sqrt();
         writeln!(
             out,
             "| {} | {} s | {:+.1} % | {:.1} % | {:.1} % of {} | ±{:.1} % | {:.1} |",
@@ -87,12 +134,16 @@ fn simulate(case: &Case, runs: u64) -> (Vec<f64>, u64, f64, f64) {
         let seed = SEED ^ run << 20;
         let mut plan = capacity_plan(1, case.budget_s);
         if let Kind::Shedding(_) = case.queue.kind {
-            plan.design.slo.push(plan::limit("failed < 0.1%").expect("a limit"));
+            plan.design
+                .slo
+                .push(plan::limit("failed < 0.1%").expect("a limit"));
         }
         let record = finished(plan, seed, &mut Simulated::queueing(seed, &[case.queue]));
         let conclusion = analysis::conclude(&record);
         let found = &conclusion.capacities[0];
-        let (Some(per_s), Some(interval)) = (found.per_s, &found.interval) else { continue };
+        let (Some(per_s), Some(interval)) = (found.per_s, &found.interval) else {
+            continue;
+        };
         errors.push((per_s / case.truth_per_s).ln());
         holds += u64::from(interval.low <= case.truth_per_s && case.truth_per_s <= interval.high);
         widths += (interval.high / interval.low).ln() / 2.0;
@@ -109,15 +160,25 @@ fn ratios(out: &mut impl Write, runs: u64) -> Result<()> {
     )?;
     writeln!(out, "|---|--:|--:|--:|--:|--:|--:|")?;
     for (name, faster) in [("M/M/1, equal", 1.0), ("M/M/1, service 5 % faster", 1.05)] {
-        let queue = |per_s: f64| Queue { per_s, kind: Kind::Exponential(1), between_sd: 0.02 };
+        let queue = |per_s: f64| Queue {
+            per_s,
+            kind: Kind::Exponential(1),
+            between_sd: 0.02,
+        };
         let truth = (1000.0 * faster - 92.1) / 907.9;
         let (mut count, mut error, mut holds, mut verdicts) = (0_u64, 0.0, 0_u64, [0_u64; 3]);
         for run in 0..runs {
             let seed = SEED ^ (run << 20) ^ 1;
             let queues = [queue(1000.0), queue(1000.0 * faster)];
-            let record = finished(capacity_plan(2, 240), seed, &mut Simulated::queueing(seed, &queues));
+            let record = finished(
+                capacity_plan(2, 240),
+                seed,
+                &mut Simulated::queueing(seed, &queues),
+            );
             let conclusion = analysis::conclude(&record);
-            let Some(estimate) = conclusion.comparisons[0].estimate else { continue };
+            let Some(estimate) = conclusion.comparisons[0].estimate else {
+                continue;
+            };
             count += 1;
             error += (estimate.ratio / truth).ln();
             holds += u64::from(estimate.low <= truth && truth <= estimate.high);

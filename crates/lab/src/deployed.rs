@@ -48,12 +48,17 @@ impl DeployedServices {
     /// # Errors
     /// The first one that cannot be reached, and the reason.
     pub fn reach(&self, plan: &Plan) -> Result<(), Error> {
-        self.found.iter().filter(|_| plan.generators.local > 0).try_for_each(reach)
+        self.found
+            .iter()
+            .filter(|_| plan.generators.local > 0)
+            .try_for_each(reach)
     }
 
     /// Descriptions for the confirmation by the user.
     pub(crate) fn described(&self) -> impl Iterator<Item = String> {
-        self.found.iter().map(|found| format!("{} at {}", found.deployed.described(), found.address))
+        self.found
+            .iter()
+            .map(|found| format!("{} at {}", found.deployed.described(), found.address))
     }
 
     /// Address of each.
@@ -78,11 +83,12 @@ impl DeployedServices {
     /// Reports variants that only seem to differ. Identical wording is meant as a copy.
     fn alike(&self, plan: &Plan) -> Option<Error> {
         let loads = |variant: &Variant| {
-            self.of(variant.deployed()?).map(|found| (found.deployed.place(), found.address))
+            self.of(variant.deployed()?)
+                .map(|found| (found.deployed.place(), found.address))
         };
         let pairs = plan.variants.iter().enumerate();
-        let mut pairs =
-            pairs.flat_map(|(index, other)| plan.variants[..index].iter().map(move |one| (one, other)));
+        let mut pairs = pairs
+            .flat_map(|(index, other)| plan.variants[..index].iter().map(move |one| (one, other)));
         let same = |(one, other): &(&Variant, &Variant)| {
             one.deployed() != other.deployed()
                 && loads(one).is_some()
@@ -104,11 +110,21 @@ fn found(wanted: &plan::Deployed) -> Result<Found, Error> {
     let deployed = DeployedAccess::find(wanted)?;
     let behind = deployed.look()?;
     deployed.refusal(&behind).map_or(Ok(()), Err)?;
-    Ok(Found { wanted: wanted.clone(), deployed: Arc::new(deployed), address: behind.address })
+    Ok(Found {
+        wanted: wanted.clone(),
+        deployed: Arc::new(deployed),
+        address: behind.address,
+    })
 }
 
-fn reach(Found { deployed, address, .. }: &Found) -> Result<(), Error> {
-    let Err(source) = TcpStream::connect_timeout(address, REACH_PATIENCE) else { return Ok(()) };
+fn reach(
+    Found {
+        deployed, address, ..
+    }: &Found,
+) -> Result<(), Error> {
+    let Err(source) = TcpStream::connect_timeout(address, REACH_PATIENCE) else {
+        return Ok(());
+    };
     let place = deployed.place();
     Err(Error::new(format!("{place}: this machine cannot connect to it at {address}: {source}")).help(
         "outside of a cluster the address of a Service mostly leads nowhere; have pods load it (`generators.kubernetes`, with \

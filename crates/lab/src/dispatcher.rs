@@ -117,7 +117,11 @@ struct Dispatcher<'a> {
 }
 
 impl<'a> Dispatcher<'a> {
-    fn new(writer: Writer, environment: &'a mut dyn Environment, watch: UpdateWatch<'a>) -> Dispatcher<'a> {
+    fn new(
+        writer: Writer,
+        environment: &'a mut dyn Environment,
+        watch: UpdateWatch<'a>,
+    ) -> Dispatcher<'a> {
         let plan = writer.record().header.plan.clone();
         let schedule = BlockSchedule::new(writer.record().header.seed, plan.variants.len());
         let settings = BlockTiming::first(&plan);
@@ -159,31 +163,48 @@ impl<'a> Dispatcher<'a> {
     ///
     /// # Errors
     /// If the record itself cannot be written, so that it cannot contain the end.
-    fn close(&mut self, outcome: Result<EndReason>) -> Result<(EndReason, Result<(), LabError>), WriteError> {
+    fn close(
+        &mut self,
+        outcome: Result<EndReason>,
+    ) -> Result<(EndReason, Result<(), LabError>), WriteError> {
         // Nothing is left behind after an error. A second failure must not hide the first.
         let stopped = self.stop_all();
         let outcome = outcome.and_then(|reason| stopped.map(|()| reason));
-        let what = outcome.as_ref().err().map(|failure| self.plan.secrets.hide(&failure.to_string()));
+        let what = outcome
+            .as_ref()
+            .err()
+            .map(|failure| self.plan.secrets.hide(&failure.to_string()));
         let what = what.unwrap_or_default();
         let (reason, result) = match outcome {
             Ok(reason) => (reason, Ok(())),
             Err(Failure::Interrupted) => (EndReason::Interrupted, Ok(())),
             Err(Failure::Pointless(why)) => (EndReason::Void(why), Ok(())),
             Err(Failure::OutOfBudget) => (EndReason::BudgetSpent, Ok(())),
-            Err(Failure::BudgetTooSmall { needed_s }) => (EndReason::BudgetTooSmall { needed_s }, Ok(())),
-            Err(Failure::Service(_)) => {
-                (EndReason::ServiceFailed(what.clone()), Err(LabError::Service(what)))
+            Err(Failure::BudgetTooSmall { needed_s }) => {
+                (EndReason::BudgetTooSmall { needed_s }, Ok(()))
             }
-            Err(Failure::Preparation(_)) => {
-                (EndReason::PreparationFailed(what.clone()), Err(LabError::Service(what)))
-            }
-            Err(Failure::Refused(_)) => (EndReason::LoadRefused(what.clone()), Err(LabError::Refused(what))),
-            Err(Failure::Generator(_) | Failure::GeneratorsLost(_)) => {
-                (EndReason::GeneratorFailed(what.clone()), Err(LabError::Generator(what)))
-            }
+            Err(Failure::Service(_)) => (
+                EndReason::ServiceFailed(what.clone()),
+                Err(LabError::Service(what)),
+            ),
+            Err(Failure::Preparation(_)) => (
+                EndReason::PreparationFailed(what.clone()),
+                Err(LabError::Service(what)),
+            ),
+            Err(Failure::Refused(_)) => (
+                EndReason::LoadRefused(what.clone()),
+                Err(LabError::Refused(what)),
+            ),
+            Err(Failure::Generator(_) | Failure::GeneratorsLost(_)) => (
+                EndReason::GeneratorFailed(what.clone()),
+                Err(LabError::Generator(what)),
+            ),
             Err(Failure::Record(error)) => return Err(error),
         };
-        let ended = Event::Ended(Ended { reason: reason.clone(), seconds: self.elapsed_s() });
+        let ended = Event::Ended(Ended {
+            reason: reason.clone(),
+            seconds: self.elapsed_s(),
+        });
         let ended = self.plan.secrets.hidden(ended);
         self.tell(UpdateNews::Event(&ended));
         self.writer.append(ended)?;
@@ -212,7 +233,11 @@ impl<'a> Dispatcher<'a> {
             }
             let measured = self.measured.len();
             // A dropped block adds no information either.
-            let reason = if counts { self.judge_block() } else { self.out_of_time() };
+            let reason = if counts {
+                self.judge_block()
+            } else {
+                self.out_of_time()
+            };
             if let Some(reason) = reason {
                 return Ok(reason);
             }
@@ -238,10 +263,13 @@ impl<'a> Dispatcher<'a> {
         let rule = analysis::rule(self.writer.record());
         let last = self.last_block();
         if self.plan.comparisons.is_empty() {
-            return (kept >= last).then_some(EndReason::Measured).or_else(|| self.out_of_time());
+            return (kept >= last)
+                .then_some(EndReason::Measured)
+                .or_else(|| self.out_of_time());
         }
         if rule.is_some_and(|rule| rule.is_look(kept)) {
-            if conclusion.is_decided() && analysis::limits_settled(self.writer.record(), conclusion) {
+            if conclusion.is_decided() && analysis::limits_settled(self.writer.record(), conclusion)
+            {
                 return Some(EndReason::Decided);
             }
             self.let_go(conclusion);
@@ -277,7 +305,10 @@ impl<'a> Dispatcher<'a> {
         self.block_began_s = began_s;
         let mut order = self.schedule.order(self.block);
         order.retain(|variant| self.measured.contains(variant));
-        self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
+        self.keep(Event::BlockStarted {
+            block: self.block,
+            order: order.clone(),
+        })?;
         if live_together(&self.plan) {
             self.run_together(&order)?;
         } else {
@@ -286,7 +317,10 @@ impl<'a> Dispatcher<'a> {
             }
         }
         let seconds = self.elapsed_s() - began_s;
-        self.keep(Event::BlockEnded { block: self.block, seconds })
+        self.keep(Event::BlockEnded {
+            block: self.block,
+            seconds,
+        })
     }
 
     /// Starts these variants, warms them up, alternates slices among them, and stops them.
@@ -307,8 +341,15 @@ impl<'a> Dispatcher<'a> {
             return self.stop_all();
         }
         for &variant in variants {
-            let Some(settling) = self.open(variant, 0) else { break };
-            self.load(variant, SliceKind::WarmUp, self.settings.settle_s, Some(settling))?;
+            let Some(settling) = self.open(variant, 0) else {
+                break;
+            };
+            self.load(
+                variant,
+                SliceKind::WarmUp,
+                self.settings.settle_s,
+                Some(settling),
+            )?;
         }
         if variants.len() > 1 && take_turns(&self.plan) {
             self.measure_in_turns()?;
@@ -316,7 +357,10 @@ impl<'a> Dispatcher<'a> {
         }
         let rounds = self.schedule.rounds(self.block, self.settings.slices);
         let mut slices_done = vec![0; self.plan.variants.len()];
-        for variant in rounds.into_iter().filter(|variant| variants.contains(variant)) {
+        for variant in rounds
+            .into_iter()
+            .filter(|variant| variants.contains(variant))
+        {
             slices_done[variant] += 1;
             let open = self.open(variant, slices_done[variant]);
             self.load(variant, SliceKind::Measured, self.settings.slice_s, open)?;
@@ -338,12 +382,20 @@ impl<'a> Dispatcher<'a> {
             let pieces = self.settings.warm_up_pieces();
             let order = variants.repeat(pieces as usize);
             self.begin(Doing::WarmingUp, order[0])?;
-            let turn = Turn { kind: SliceKind::WarmUp, seconds: most_s / f64::from(pieces), lead_s: 0.0 };
+            let turn = Turn {
+                kind: SliceKind::WarmUp,
+                seconds: most_s / f64::from(pieces),
+                lead_s: 0.0,
+            };
             return self.take_turns(&order, turn);
         }
         let is_watched = self.settings.watched && self.block == 1;
         for &variant in variants {
-            let pieces: Vec<f64> = if is_watched { tuning::watch(most_s).collect() } else { vec![most_s] };
+            let pieces: Vec<f64> = if is_watched {
+                tuning::watch(most_s).collect()
+            } else {
+                vec![most_s]
+            };
             for seconds in pieces {
                 self.load(variant, SliceKind::WarmUp, seconds, None)?;
                 if is_watched && self.trial(variant).is_some_and(tuning::is_warm) {
@@ -358,7 +410,9 @@ impl<'a> Dispatcher<'a> {
     fn fit_turns(&mut self) {
         let (record, block) = (self.writer.record(), self.block);
         self.waiting = analysis::waiting_variants(record, block);
-        let Some(drain_s) = tuning::warm_up_drain_s(record, block).filter(|_| take_turns(&self.plan)) else {
+        let Some(drain_s) =
+            tuning::warm_up_drain_s(record, block).filter(|_| take_turns(&self.plan))
+        else {
             return;
         };
         self.settings.lead_s = tuning::lead_s(record, block);
@@ -368,8 +422,13 @@ impl<'a> Dispatcher<'a> {
         self.settings = self.settings.with_slices_for(design, variants, drain_s);
         // Slices of the usual length need not be shorter.
         if self.settings.is_slow() && self.blocks_kept() == 0 {
-            let (left_s, costs) = (self.left_s() * SLACK, self.settings.costs_guess(trial_s, drain_s));
-            let room_s = self.settings.slices_room_s(left_s, (0, true), variants, &costs);
+            let (left_s, costs) = (
+                self.left_s() * SLACK,
+                self.settings.costs_guess(trial_s, drain_s),
+            );
+            let room_s = self
+                .settings
+                .slices_room_s(left_s, (0, true), variants, &costs);
             self.settings = self.settings.within(&self.plan.design, room_s, &costs);
         }
     }
@@ -377,42 +436,72 @@ impl<'a> Dispatcher<'a> {
     /// Measures all slices of a block, each in short turns among all trials.
     fn measure_in_turns(&mut self) -> Result<()> {
         for number in 0..self.settings.slices {
-            let mut order = self.schedule.turns(self.block, number, self.settings.turns());
+            let mut order = self
+                .schedule
+                .turns(self.block, number, self.settings.turns());
             order.retain(|variant| self.living.contains(variant));
             self.begin(Doing::Measuring, order[0])?;
             let turn_s = self.settings.slice_s / f64::from(self.settings.turns());
-            let turn = Turn { kind: SliceKind::Measured, seconds: turn_s, lead_s: self.settings.lead_s };
+            let turn = Turn {
+                kind: SliceKind::Measured,
+                seconds: turn_s,
+                lead_s: self.settings.lead_s,
+            };
             self.take_turns(&order, turn)?;
         }
         Ok(())
     }
 
     fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<()> {
-        self.environment.take_turns(order, turn)?.into_iter().try_for_each(|slice| self.keep_slice(slice))
+        self.environment
+            .take_turns(order, turn)?
+            .into_iter()
+            .try_for_each(|slice| self.keep_slice(slice))
     }
 
     fn start(&mut self, variant: usize) -> Result<()> {
         self.begin(Doing::Starting, variant)?;
         let padding_bytes = self.schedule.padding_bytes(self.block)[variant];
         let requests_seed = self.schedule.requests_seed(self.block);
-        let patience =
-            self.has_budget().then(|| Duration::from_secs_f64((self.left_s() + self.grace_s()).max(0.0)));
-        let wanted =
-            Start { block: self.block, variant, padding_bytes, requests_seed, capture: None, patience };
+        let patience = self
+            .has_budget()
+            .then(|| Duration::from_secs_f64((self.left_s() + self.grace_s()).max(0.0)));
+        let wanted = Start {
+            block: self.block,
+            variant,
+            padding_bytes,
+            requests_seed,
+            capture: None,
+            patience,
+        };
         let started = self.environment.start(wanted)?;
         self.living.push(variant);
         self.keep(Event::TrialStarted(started))
     }
 
-    fn load(&mut self, variant: usize, kind: SliceKind, seconds: f64, open: Option<AskedOpen>) -> Result<()> {
-        let slice = self.slice(variant, kind, SliceRequest { until: elapsed(seconds), open })?;
+    fn load(
+        &mut self,
+        variant: usize,
+        kind: SliceKind,
+        seconds: f64,
+        open: Option<AskedOpen>,
+    ) -> Result<()> {
+        let slice = self.slice(
+            variant,
+            kind,
+            SliceRequest {
+                until: elapsed(seconds),
+                open,
+            },
+        )?;
         self.keep_slice(slice)
     }
 
     fn slice(&mut self, variant: usize, kind: SliceKind, asked: SliceRequest) -> Result<Slice> {
         self.begin(doing(kind), variant)?;
         let SliceRequest { until, open } = asked;
-        self.environment.load(variant, SliceSpec { kind, until, open })
+        self.environment
+            .load(variant, SliceSpec { kind, until, open })
     }
 
     /// Reports the next action.
@@ -431,13 +520,26 @@ impl<'a> Dispatcher<'a> {
     /// Records a slice. Returns an error if failures in it make continuing pointless.
     fn keep_slice(&mut self, mut slice: Slice) -> Result<()> {
         slice.waits = slice.kind == SliceKind::Measured && self.waiting.contains(&slice.variant);
-        let (variant, fruitless, failing) =
-            (slice.variant, slice.counts.successful == 0, slice.counts.successful < slice.counts.responses);
+        let (variant, fruitless, failing) = (
+            slice.variant,
+            slice.counts.successful == 0,
+            slice.counts.successful < slice.counts.responses,
+        );
         self.keep(Event::Slice(Box::new(slice)))?;
         let record = self.writer.record();
         // The first reason is more specific than the absence of any success.
-        let untreated = if failing { analysis::untreated(record, variant) } else { None };
-        match untreated.or_else(|| if fruitless { analysis::all_fruitless(record) } else { None }) {
+        let untreated = if failing {
+            analysis::untreated(record, variant)
+        } else {
+            None
+        };
+        match untreated.or_else(|| {
+            if fruitless {
+                analysis::all_fruitless(record)
+            } else {
+                None
+            }
+        }) {
             Some(why) => Err(Failure::Pointless(why)),
             None => Ok(()),
         }
@@ -445,8 +547,15 @@ impl<'a> Dispatcher<'a> {
 
     /// Runs a job with each of these variants alone, in a block that never ends and so never counts. The
     /// results are in the plan.
-    fn one_by_one(&mut self, order: Vec<usize>, job: impl Fn(&mut Self, usize) -> Result<()>) -> Result<()> {
-        self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
+    fn one_by_one(
+        &mut self,
+        order: Vec<usize>,
+        job: impl Fn(&mut Self, usize) -> Result<()>,
+    ) -> Result<()> {
+        self.keep(Event::BlockStarted {
+            block: self.block,
+            order: order.clone(),
+        })?;
         for variant in order {
             job(self, variant)?;
             self.stop_all()?;
@@ -477,7 +586,10 @@ impl<'a> Dispatcher<'a> {
         if let Some(search) = &self.search {
             return Some(search.block_s(self.plan.variants.len()));
         }
-        Some(self.settings.block_s(self.measured.len(), self.costs.as_ref()?))
+        Some(
+            self.settings
+                .block_s(self.measured.len(), self.costs.as_ref()?),
+        )
     }
 
     /// Records an event, and reports it.
@@ -517,7 +629,11 @@ impl<'a> Dispatcher<'a> {
 
     fn tell(&mut self, news: UpdateNews<'_>) {
         let (elapsed_s, left_s) = (self.elapsed_s(), self.told_left_s());
-        (self.watch)(&Update { elapsed_s, left_s, news });
+        (self.watch)(&Update {
+            elapsed_s,
+            left_s,
+            news,
+        });
     }
 
     /// Maximum remaining seconds of the run: by the budget, or by the remaining blocks if their number is
@@ -529,18 +645,31 @@ impl<'a> Dispatcher<'a> {
         let left_s = self.left_s().max(0.0);
         let blocks = self.last_block().saturating_sub(self.blocks_kept());
         // The next ones may take as long as the longest so far.
-        let seconds = self.writer.record().blocks.iter().filter_map(|block| block.seconds);
+        let seconds = self
+            .writer
+            .record()
+            .blocks
+            .iter()
+            .filter_map(|block| block.seconds);
         let longest_s = seconds.skip(1).fold(0.0, f64::max);
-        let by_blocks = self.settled_block_s().map(|block_s| f64::from(blocks) * block_s.max(longest_s));
+        let by_blocks = self
+            .settled_block_s()
+            .map(|block_s| f64::from(blocks) * block_s.max(longest_s));
         // Until then the number of slices in a trial may grow.
         let is_settled = self.writer.record().blocks_planned.is_some();
-        by_blocks.filter(|_| is_settled && blocks > 0).map_or(left_s, |by_blocks| by_blocks.min(left_s))
+        by_blocks
+            .filter(|_| is_settled && blocks > 0)
+            .map_or(left_s, |by_blocks| by_blocks.min(left_s))
     }
 
     /// The number of blocks after which the run ends at the latest.
     fn last_block(&self) -> u32 {
         let searched = self.search.as_ref().map(|search| search.blocks);
-        let most = if self.plan.comparisons.is_empty() { BLOCKS_AIM } else { stats::BLOCKS_MAX };
+        let most = if self.plan.comparisons.is_empty() {
+            BLOCKS_AIM
+        } else {
+            stats::BLOCKS_MAX
+        };
         self.plan.design.blocks.or(searched).unwrap_or(most)
     }
 }

@@ -53,15 +53,28 @@ impl StolenShares {
             return StolenShares::default();
         }
         // Every trial of a pass reports the same events.
-        let told = if turns { block.trials.len().max(1) as f64 } else { 1.0 };
-        let stolen_ns: f64 = slices.iter().map(|slice| slice.machine.steal_share * length_ns(slice)).sum();
+        let told = if turns {
+            block.trials.len().max(1) as f64
+        } else {
+            1.0
+        };
+        let stolen_ns: f64 = slices
+            .iter()
+            .map(|slice| slice.machine.steal_share * length_ns(slice))
+            .sum();
         let share = |figure: fn(&MachineUse) -> u64| {
-            slices.iter().map(|slice| figure(&slice.machine) as f64).sum::<f64>() / told / total_ns
+            slices
+                .iter()
+                .map(|slice| figure(&slice.machine) as f64)
+                .sum::<f64>()
+                / told
+                / total_ns
         };
         StolenShares {
             by_steal: stolen_ns / total_ns,
             steal_elsewhere: elsewhere(&slices),
-            by_others: share(|machine| machine.strangers_cpu_ns) / processors(cpus, &block.trials) as f64,
+            by_others: share(|machine| machine.strangers_cpu_ns)
+                / processors(cpus, &block.trials) as f64,
             by_quota: share(|machine| machine.throttled_ns),
         }
     }
@@ -70,16 +83,28 @@ impl StolenShares {
     pub fn why(&self) -> Option<String> {
         let percent = share;
         let all = [
-            (self.by_steal > GROSS_STEAL_SHARE).then(|| format!("CPU steal was {}", percent(self.by_steal))),
-            (self.by_others > GROSS_OTHERS_SHARE)
-                .then(|| format!("other processes used {} of the processors' time", percent(self.by_others))),
+            (self.by_steal > GROSS_STEAL_SHARE)
+                .then(|| format!("CPU steal was {}", percent(self.by_steal))),
+            (self.by_others > GROSS_OTHERS_SHARE).then(|| {
+                format!(
+                    "other processes used {} of the processors' time",
+                    percent(self.by_others)
+                )
+            }),
             (self.by_quota > GROSS_THROTTLED_SHARE).then(|| {
-                format!("a quota of CPU time held the run back for {} of the time", percent(self.by_quota))
+                format!(
+                    "a quota of CPU time held the run back for {} of the time",
+                    percent(self.by_quota)
+                )
             }),
         ];
-        let elsewhere = self.steal_elsewhere.iter().filter(|(_, share)| **share > GROSS_STEAL_SHARE);
-        let elsewhere = elsewhere
-            .map(|(name, share)| format!("CPU steal was {} on the machine of {name}", percent(*share)));
+        let elsewhere = self
+            .steal_elsewhere
+            .iter()
+            .filter(|(_, share)| **share > GROSS_STEAL_SHARE);
+        let elsewhere = elsewhere.map(|(name, share)| {
+            format!("CPU steal was {} on the machine of {name}", percent(*share))
+        });
         let causes: Vec<String> = all.into_iter().flatten().chain(elsewhere).collect();
         (!causes.is_empty()).then(|| causes.join(", and "))
     }
@@ -91,7 +116,9 @@ impl StolenShares {
 /// alike.
 pub fn begun_apart(block: &Block) -> Option<String> {
     let slices = block.trials.iter().flat_map(Trial::measured);
-    let late = slices.filter_map(late_begin).max_by_key(|late| late.by_ns)?;
+    let late = slices
+        .filter_map(late_begin)
+        .max_by_key(|late| late.by_ns)?;
     Some(format!(
         "{} began {} after the others, in a window of {}",
         late.part.name,
@@ -106,8 +133,9 @@ pub fn stood_still(block: &Block) -> Option<String> {
     let slices = block.trials.iter().flat_map(Trial::measured);
     let halted_ns: u64 = slices.map(|slice| slice.counts.halted_ns).sum();
     let time = micros(halted_ns as f64 / 1e3);
-    (halted_ns > 0)
-        .then(|| format!("the load stood still for {time}: it was stopped, or the machine was suspended"))
+    (halted_ns > 0).then(|| {
+        format!("the load stood still for {time}: it was stopped, or the machine was suspended")
+    })
 }
 
 /// CPU steal on the machines of other generators, by name: a slowed client is as bad as a slowed service.
@@ -116,10 +144,15 @@ fn elsewhere(slices: &[&Slice]) -> BTreeMap<String, f64> {
     for slice in slices {
         let length_ns = slice.counts.wall_ns() as f64;
         for part in slice.generators.iter().filter(|part| !part.here) {
-            let Some(share) = part.steal_share else { continue };
+            let Some(share) = part.steal_share else {
+                continue;
+            };
             let (stolen, all) = times.entry(part.name.clone()).or_default();
             (*stolen, *all) = (*stolen + share * length_ns, *all + length_ns);
         }
     }
-    times.into_iter().map(|(name, (stolen, all))| (name, stolen / all.max(1.0))).collect()
+    times
+        .into_iter()
+        .map(|(name, (stolen, all))| (name, stolen / all.max(1.0)))
+        .collect()
 }

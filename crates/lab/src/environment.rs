@@ -151,7 +151,10 @@ pub enum Failure {
 
 /// Reasons of the losses, in one line.
 pub(crate) fn lost_text(lost: &[LostGenerator]) -> String {
-    lost.iter().map(|lost| lost.why.as_str()).collect::<Vec<_>>().join("; ")
+    lost.iter()
+        .map(|lost| lost.why.as_str())
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// The outside, as the dispatcher uses it. At most one trial of each variant runs at a time, and at most one
@@ -178,7 +181,8 @@ pub trait Environment {
     ///
     /// # Errors
     /// If it cannot be made, or the user interrupts.
-    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared>;
+    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing))
+    -> Result<Prepared>;
 
     /// The number of processors that services have exclusively once they are confined. 0 if they cannot be.
     fn cores_apart(&self) -> usize {

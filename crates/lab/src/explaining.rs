@@ -16,7 +16,12 @@ pub const VARIANTS_MAX: usize = 8;
 /// may not permit them, and a failure ends a trial. The heap has a separate trial: tracking allocations slows
 /// it down, and its result covers the whole trial.
 pub const TRIALS: [&[CaptureKind]; 2] = [
-    &[CaptureKind::Plain, CaptureKind::Counters, CaptureKind::Cpu, CaptureKind::Native],
+    &[
+        CaptureKind::Plain,
+        CaptureKind::Counters,
+        CaptureKind::Cpu,
+        CaptureKind::Native,
+    ],
     &[CaptureKind::Heap],
 ];
 
@@ -54,9 +59,14 @@ fn window_least_s(kind: CaptureKind) -> f64 {
 /// candidate.
 pub fn explained(plan: &Plan) -> Vec<usize> {
     let copy = plan.aa.as_ref().map(|aa| aa.candidate);
-    let mut variants: Vec<usize> = (0..plan.variants.len()).filter(|index| Some(*index) != copy).collect();
+    let mut variants: Vec<usize> = (0..plan.variants.len())
+        .filter(|index| Some(*index) != copy)
+        .collect();
     if variants.len() > VARIANTS_MAX && !plan.comparisons.is_empty() {
-        let compared = plan.comparisons.iter().flat_map(|asked| [asked.baseline, asked.candidate]);
+        let compared = plan
+            .comparisons
+            .iter()
+            .flat_map(|asked| [asked.baseline, asked.candidate]);
         variants = model::distinct(compared.filter(|index| Some(*index) != copy));
     }
     variants.truncate(VARIANTS_MAX);
@@ -85,22 +95,43 @@ impl CapturePlan {
     pub fn of(record: &Record, trials: Trials, trial_s: Option<f64>) -> CapturePlan {
         let variants = explained(&record.header.plan);
         let settled = record.warm_up.as_ref().map(|warm_up| warm_up.seconds);
-        let asked = record.header.plan.design.warmup.map(|warm_up| warm_up.as_secs_f64());
+        let asked = record
+            .header
+            .plan
+            .design
+            .warmup
+            .map(|warm_up| warm_up.as_secs_f64());
         let warm_up_s = settled.or(asked).unwrap_or(WARM_UP_S);
-        let window_min_s = variants.iter().map(|variant| responses_s(record, *variant)).fold(0.0, f64::max);
+        let window_min_s = variants
+            .iter()
+            .map(|variant| responses_s(record, *variant))
+            .fold(0.0, f64::max);
         let trial_s = trial_s.unwrap_or(TRIAL_S) + warm_up_s;
         let alone = record.complete_blocks().next().is_none();
-        CapturePlan { variants, trials, warm_up_s, window_min_s, trial_s, alone }
+        CapturePlan {
+            variants,
+            trials,
+            warm_up_s,
+            window_min_s,
+            trial_s,
+            alone,
+        }
     }
 
     /// Length of a window of load in seconds.
     pub fn window_s(&self, kind: CaptureKind) -> f64 {
-        window_least_s(kind).max(self.window_min_s).min(WINDOW_MAX_S)
+        window_least_s(kind)
+            .max(self.window_min_s)
+            .min(WINDOW_MAX_S)
     }
 
     /// Estimated duration of a trial, in seconds.
     pub fn trial_s(&self, kinds: &[CaptureKind]) -> f64 {
-        self.trial_s + kinds.iter().map(|kind| self.window_s(*kind) + WINDOW_GAP_S).sum::<f64>()
+        self.trial_s
+            + kinds
+                .iter()
+                .map(|kind| self.window_s(*kind) + WINDOW_GAP_S)
+                .sum::<f64>()
     }
 
     /// Estimated duration of this number of rounds, in seconds.
@@ -112,10 +143,16 @@ impl CapturePlan {
 
 /// Time that a variant needs for the required responses of a window, in seconds, from its measured slices.
 fn responses_s(record: &Record, variant: usize) -> f64 {
-    let trials = record.complete_trials().filter(|trial| trial.variant() == variant);
+    let trials = record
+        .complete_trials()
+        .filter(|trial| trial.variant() == variant);
     let slices: Vec<&Slice> = trials.flat_map(Trial::measured).collect();
     let answered: u64 = slices.iter().map(|slice| slice.counts.responses).sum();
-    let loaded_s = slices.iter().map(|slice| slice.counts.wall_ns()).sum::<u64>() as f64 / 1e9;
+    let loaded_s = slices
+        .iter()
+        .map(|slice| slice.counts.wall_ns())
+        .sum::<u64>() as f64
+        / 1e9;
     if slices.is_empty() {
         // Nothing was measured, as with captures only.
         return 0.0;
@@ -123,15 +160,25 @@ fn responses_s(record: &Record, variant: usize) -> f64 {
     if answered == 0 {
         return WINDOW_MAX_S;
     }
-    let medians = slices.iter().filter_map(|slice| slice.counts.latency.quantile(0.5));
-    let slowest_s = medians.map(|median| median.ns() as f64 / 1e9).fold(0.0, f64::max);
+    let medians = slices
+        .iter()
+        .filter_map(|slice| slice.counts.latency.quantile(0.5));
+    let slowest_s = medians
+        .map(|median| median.ns() as f64 / 1e9)
+        .fold(0.0, f64::max);
     (RESPONSES_MIN * loaded_s / answered as f64).max(IN_A_ROW_MIN * slowest_s)
 }
 
 /// The directory of a variant's service. Empty if unknown.
 pub(crate) fn directory(of: &Variant, service: &str) -> String {
-    let command = of.services.iter().find(|one| one.name == service).and_then(Service::command);
-    command.map(|command| command.directory.display().to_string()).unwrap_or_default()
+    let command = of
+        .services
+        .iter()
+        .find(|one| one.name == service)
+        .and_then(Service::command);
+    command
+        .map(|command| command.directory.display().to_string())
+        .unwrap_or_default()
 }
 
 /// A failed capture of a round, a variant and a kind.
@@ -148,5 +195,14 @@ pub(crate) fn without(
         processes: Vec::new(),
         missing: vec![missing],
     };
-    Capture { round, variant, kind, start_ns: 0, end_ns: 0, requests: 0, errors: 0, services: vec![service] }
+    Capture {
+        round,
+        variant,
+        kind,
+        start_ns: 0,
+        end_ns: 0,
+        requests: 0,
+        errors: 0,
+        services: vec![service],
+    }
 }

@@ -18,10 +18,13 @@ mod url;
 
 pub use deployed::DeployedServices;
 pub use destinations::{Destinations, LookUp};
-pub use dispatcher::{Doing, LabError, Progress, Update, UpdateNews, UpdateWatch, capture_only, run};
+pub use dispatcher::{
+    Doing, LabError, Progress, Update, UpdateNews, UpdateWatch, capture_only, run,
+};
 pub use disturbance::StolenShares;
 pub use environment::{
-    CaptureSpec, Connected, Connecting, Environment, Failure, LostGenerator, SliceSpec, Start, Turn, elapsed,
+    CaptureSpec, Connected, Connecting, Environment, Failure, LostGenerator, SliceSpec, Start,
+    Turn, elapsed,
 };
 pub use explaining::{ROUNDS, TRIALS, TRIALS_BRIEF, Trials, VARIANTS_MAX, explained};
 pub use real::{RealEnvironment, check_load};

@@ -16,7 +16,8 @@ use machine::process::cpu_ns as process_cpu_ns;
 use machine::{MachineCounters, TcpCounters};
 use plan::{Cpus, Plan, Preparation, Variant};
 use record::{
-    Capture, ContentSeen, MachineUse, Prepared, ServiceStarted, ServiceUse, Slice, TrialEnded, TrialStarted,
+    Capture, ContentSeen, MachineUse, Prepared, ServiceStarted, ServiceUse, Slice, TrialEnded,
+    TrialStarted,
 };
 
 use self::deployed::LoadedTarget;
@@ -26,7 +27,8 @@ use self::loading::{Loader, at_services, network};
 use crate::deployed::DeployedServices;
 use crate::destinations::Destinations;
 use crate::environment::{
-    CaptureSpec, Connected, Connecting, Environment, Failure, Result, SliceSpec, Start, Turn, elapsed,
+    CaptureSpec, Connected, Connecting, Environment, Failure, Result, SliceSpec, Start, Turn,
+    elapsed,
 };
 use crate::stop::Stop;
 
@@ -121,10 +123,20 @@ impl RealEnvironment {
         let plan = Arc::new(plan);
         let cpus = ::services::cpus_allowed();
         let (division, apart) = division(&plan, &cpus);
-        let run = record.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let run = record
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let elsewhere = Elsewhere::of(&plan, run, generate, &stop);
-        let names = plan.variants.iter().flat_map(|variant| &variant.services).map(|service| &service.name);
-        let watches = names.map(|name| (name.clone(), processes::ProcessWatch::of(&kept, name))).collect();
+        let names = plan
+            .variants
+            .iter()
+            .flat_map(|variant| &variant.services)
+            .map(|service| &service.name);
+        let watches = names
+            .map(|name| (name.clone(), processes::ProcessWatch::of(&kept, name)))
+            .collect();
         RealEnvironment {
             plan,
             elsewhere,
@@ -154,7 +166,11 @@ impl RealEnvironment {
 
     /// A service that was found elsewhere is expected there from now on, as the record has it.
     fn pin(&mut self, started: &TrialStarted) {
-        if started.services.iter().any(|service| service.found.is_some() || !service.other_ports.is_empty()) {
+        if started
+            .services
+            .iter()
+            .any(|service| service.found.is_some() || !service.other_ports.is_empty())
+        {
             let plan = Arc::make_mut(&mut self.plan);
             plan.variants[started.variant].pin(&started.services);
         }
@@ -168,7 +184,8 @@ fn living_of(living: &mut [LivingTrial], variant: usize) -> Result<&mut LivingTr
 
 /// A hint, as it stands below what went wrong.
 fn hinted(hint: Option<impl std::fmt::Display>) -> String {
-    hint.map(|hint| format!("\n  hint: {hint}")).unwrap_or_default()
+    hint.map(|hint| format!("\n  hint: {hint}"))
+        .unwrap_or_default()
 }
 
 impl Environment for RealEnvironment {
@@ -181,22 +198,47 @@ impl Environment for RealEnvironment {
     }
 
     fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected> {
-        self.elsewhere.as_mut().map_or(Ok(Connected::default()), |elsewhere| elsewhere.connect(watch))
+        self.elsewhere
+            .as_mut()
+            .map_or(Ok(Connected::default()), |elsewhere| {
+                elsewhere.connect(watch)
+            })
     }
 
-    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared> {
+    fn prepare(
+        &mut self,
+        step: &Preparation,
+        watch: &mut dyn FnMut(Preparing),
+    ) -> Result<Prepared> {
         // What is to be done is known to the plan that was not masked.
-        let step = self.plan.prepare.iter().find(|real| real.name == step.name).unwrap_or(step);
+        let step = self
+            .plan
+            .prepare
+            .iter()
+            .find(|real| real.name == step.name)
+            .unwrap_or(step);
         let values = self.plan.secrets.asked_by_step(step);
-        let log = self.record.join(LOGS).join(format!("prepare-{}.log", file_name(&step.name)));
+        let log = self
+            .record
+            .join(LOGS)
+            .join(format!("prepare-{}.log", file_name(&step.name)));
         let cancelled = || self.stop.is_requested();
         let made = Cache::of_this_user()
             .and_then(|cache| cache.prepare((&self.warden, &values), step, &log, watch, &cancelled))
             .map_err(|error| self::services::failed_as(Failure::Preparation, error))?;
         // Kept in mind for the services that will be started.
-        self.values.insert(format!("prepare.{}", step.name), made.path.display().to_string());
+        self.values.insert(
+            format!("prepare.{}", step.name),
+            made.path.display().to_string(),
+        );
         let (name, key, seconds) = (step.name.clone(), made.key, made.took.as_secs_f64());
-        Ok(Prepared { name, key, made: made.made, seconds, bytes: made.bytes })
+        Ok(Prepared {
+            name,
+            key,
+            made: made.made,
+            seconds,
+            bytes: made.bytes,
+        })
     }
 
     fn cores_apart(&self) -> usize {
@@ -204,7 +246,11 @@ impl Environment for RealEnvironment {
     }
 
     fn confine(&mut self) -> Result<Vec<usize>> {
-        self.division = Division { services: self.apart.clone(), shared: false, ..self.division.clone() };
+        self.division = Division {
+            services: self.apart.clone(),
+            shared: false,
+            ..self.division.clone()
+        };
         for service in self.living.iter().flat_map(|living| &living.services) {
             self.confine_service(service)?;
         }
@@ -223,27 +269,44 @@ impl Environment for RealEnvironment {
             Some(_) => Ok(Vec::new()),
             None => self.start_services(start, variant, entry),
         };
-        let mut services =
-            at_services(network.as_ref(), start_all).map_err(|failure| self.out_of_patience(failure))?;
+        let mut services = at_services(network.as_ref(), start_all)
+            .map_err(|failure| self.out_of_patience(failure))?;
         let start_s = began.elapsed().as_secs_f64();
         // The entry is last, because everything it needs is started before it.
         let entry = services.last().map(|entry| Address::Tcp(entry.address));
-        let address = loaded.as_ref().map(|loaded| loaded.address.clone()).or(entry);
-        let address =
-            address.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
-        self.elsewhere.as_mut().map_or(Ok(()), Elsewhere::compare_clocks)?;
+        let address = loaded
+            .as_ref()
+            .map(|loaded| loaded.address.clone())
+            .or(entry);
+        let address = address
+            .ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
+        self.elsewhere
+            .as_mut()
+            .map_or(Ok(()), Elsewhere::compare_clocks)?;
         // Services that were started are ours, in whichever network they listen.
         if loaded.is_some() {
-            self.destinations.check(&address).map_err(Failure::Refused)?;
+            self.destinations
+                .check(&address)
+                .map_err(Failure::Refused)?;
             self.await_answers(variant, &address)?;
         }
-        let loader = self.loader(variant, &address, (None, start.requests_seed), network.as_ref())?;
-        let kept = || Ok(services.iter_mut().map(|service| self.started(service)).collect());
+        let loader = self.loader(
+            variant,
+            &address,
+            (None, start.requests_seed),
+            network.as_ref(),
+        )?;
+        let kept = || {
+            Ok(services
+                .iter_mut()
+                .map(|service| self.started(service))
+                .collect())
+        };
         let mut kept: Vec<ServiceStarted> = at_services(network.as_ref(), kept)?;
         let seen = loaded.as_ref().and_then(LoadedTarget::watched);
-        kept.extend(
-            seen.map(|(service, watched)| processes::watched(service, watched, &address, &plan.secrets)),
-        );
+        kept.extend(seen.map(|(service, watched)| {
+            processes::watched(service, watched, &address, &plan.secrets)
+        }));
         // Of a trial that is captured they are known, and where nothing is compared nobody asks.
         let witnesses = match start.capture.is_none() && plan.measure.is_none() {
             true => self.witnesses(start.variant, &address, network.as_ref())?,
@@ -278,7 +341,9 @@ impl Environment for RealEnvironment {
 
     fn set_connections(&mut self, connections: u32) {
         let plan = Arc::make_mut(&mut self.plan);
-        plan.variants.iter_mut().for_each(|variant| variant.load.connections = connections);
+        plan.variants
+            .iter_mut()
+            .for_each(|variant| variant.load.connections = connections);
         self.renew_all();
     }
 
@@ -297,7 +362,9 @@ impl Environment for RealEnvironment {
         let after = self.view(&[variant], Moment::After);
         fill(std::slice::from_mut(&mut kept), &before, &after, spin_ns);
         // The services of all variants but the one that was loaded.
-        let idle = uses(&before.services, &after.services, |of| of.variant != variant);
+        let idle = uses(&before.services, &after.services, |of| {
+            of.variant != variant
+        });
         kept.machine.idle_trials_cpu_ns = cpu_ns(&idle);
         Ok(kept)
     }
@@ -316,7 +383,11 @@ impl Environment for RealEnvironment {
             self.open_connections(variant, elapsed(turn.seconds))?;
             let lead_ns = turn.lead_ns(number);
             let seconds = turn.seconds + lead_ns as f64 / 1e9;
-            let wanted = SliceSpec { kind: turn.kind, until: elapsed(seconds), open: None };
+            let wanted = SliceSpec {
+                kind: turn.kind,
+                until: elapsed(seconds),
+                open: None,
+            };
             let mut part = self.loaded(variant, wanted)?;
             part.counts.skip_lead(lead_ns);
             match slices.iter_mut().find(|slice| slice.variant == variant) {
@@ -334,7 +405,10 @@ impl Environment for RealEnvironment {
     }
 
     fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
-        let index = self.living.iter().position(|living| living.variant == variant)?;
+        let index = self
+            .living
+            .iter()
+            .position(|living| living.variant == variant)?;
         let living = self.living.remove(index);
         Some(self.stopped(living))
     }
@@ -347,12 +421,29 @@ fn division(plan: &Plan, cpus: &[usize]) -> (Division, Vec<usize>) {
     let left_open = plan.measure.is_some() && plan.loads_running();
     if left_open || plan.generators.local == 0 {
         let services = if left_open { Vec::new() } else { cpus.to_vec() };
-        return (Division { generator: Vec::new(), services, shared: false }, Vec::new());
+        return (
+            Division {
+                generator: Vec::new(),
+                services,
+                shared: false,
+            },
+            Vec::new(),
+        );
     }
-    let threads = plan.variants.iter().filter_map(|variant| variant.load.threads).max().unwrap_or(1);
-    let asked = usize::try_from(threads.saturating_mul(plan.generators.local)).unwrap_or(usize::MAX);
+    let threads = plan
+        .variants
+        .iter()
+        .filter_map(|variant| variant.load.threads)
+        .max()
+        .unwrap_or(1);
+    let asked =
+        usize::try_from(threads.saturating_mul(plan.generators.local)).unwrap_or(usize::MAX);
     let apart = ::services::divide(cpus, asked, ::services::siblings);
-    let shared = Division { generator: apart.generator.clone(), services: cpus.to_vec(), shared: true };
+    let shared = Division {
+        generator: apart.generator.clone(),
+        services: cpus.to_vec(),
+        shared: true,
+    };
     match plan.design.cpus {
         Cpus::Separate => (apart, Vec::new()),
         Cpus::Auto if !apart.shared && plan.measure.is_none() => (shared, apart.services),
@@ -362,15 +453,23 @@ fn division(plan: &Plan, cpus: &[usize]) -> (Division, Vec<usize>) {
 
 /// What is left of a name in a file's name.
 fn file_name(name: &str) -> String {
-    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let words = name
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-")
 }
 
 /// The same of a variant, and no other's: two that live together would write into one log.
 fn file_name_of(variants: &[Variant], index: usize) -> String {
     let name = file_name(&variants[index].name);
-    let is_taken = variants[..index].iter().any(|other| file_name(&other.name) == name);
-    if is_taken { format!("{name}.{index}") } else { name }
+    let is_taken = variants[..index]
+        .iter()
+        .any(|other| file_name(&other.name) == name);
+    if is_taken {
+        format!("{name}.{index}")
+    } else {
+        name
+    }
 }
 
 // Everything that is read right before a window of load and right after it, and what a slice gets of the difference.
@@ -413,7 +512,11 @@ impl RealEnvironment {
             let tcp = self.tcp(loaded);
             (self.look(), tcp)
         });
-        View { services, tcp, machine }
+        View {
+            services,
+            tcp,
+            machine,
+        }
     }
 
     fn look(&self) -> Option<MachineCounters> {
@@ -426,7 +529,11 @@ impl RealEnvironment {
             services().map(Running::warden_cpu_ns).sum::<u64>()
                 + generators().filter_map(process_cpu_ns).sum::<u64>()
         };
-        Some(MachineCounters::now(&self.cpus, &self.quota_files, helpers_ns))
+        Some(MachineCounters::now(
+            &self.cpus,
+            &self.quota_files,
+            helpers_ns,
+        ))
     }
 
     /// Loopback is one network for all trials; a link is a trial's own.
@@ -434,12 +541,21 @@ impl RealEnvironment {
         let here = TcpCounters::read();
         let counted = |living: &LivingTrial| {
             let there = || at_services(living.network.as_ref(), || Ok(TcpCounters::read()));
-            if living.network.is_none() { here } else { there().ok().flatten() }
+            if living.network.is_none() {
+                here
+            } else {
+                there().ok().flatten()
+            }
         };
-        let living = self.living.iter().filter(|living| loaded.contains(&living.variant));
+        let living = self
+            .living
+            .iter()
+            .filter(|living| loaded.contains(&living.variant));
         // Of what runs already nothing is told.
         let living = living.filter(|living| living.loaded.is_none());
-        living.filter_map(|living| Some((living.variant, counted(living)?))).collect()
+        living
+            .filter_map(|living| Some((living.variant, counted(living)?)))
+            .collect()
     }
 }
 
@@ -451,7 +567,11 @@ fn sampled(living: &mut LivingTrial) -> Vec<SampledUsage> {
         service: service.to_owned(),
         sample,
     };
-    let running = living.loaded.as_mut().and_then(LoadedTarget::sampled).map(of);
+    let running = living
+        .loaded
+        .as_mut()
+        .and_then(LoadedTarget::sampled)
+        .map(of);
     let started = living.services.iter_mut().map(|service| {
         let sample = service.sample();
         of((&service.name, sample))
@@ -464,14 +584,25 @@ fn sampled(living: &mut LivingTrial) -> Vec<SampledUsage> {
 fn fill(slices: &mut [Slice], before: &View, after: &View, spin_ns: Option<u64>) {
     let used_ns = cpu_ns(&uses(&before.services, &after.services, |_| true));
     let looks = before.machine.as_ref().zip(after.machine.as_ref());
-    let machine = looks.map(|(before, after)| before.until(after, used_ns)).unwrap_or_default();
+    let machine = looks
+        .map(|(before, after)| before.until(after, used_ns))
+        .unwrap_or_default();
     let spin_ns = spin_ns.filter(|_| looks.is_some());
     for slice in slices {
         slice.counts.presume_failures();
-        slice.services = uses(&before.services, &after.services, |of| of.variant == slice.variant);
-        let tcp = before.tcp.get(&slice.variant).zip(after.tcp.get(&slice.variant));
+        slice.services = uses(&before.services, &after.services, |of| {
+            of.variant == slice.variant
+        });
+        let tcp = before
+            .tcp
+            .get(&slice.variant)
+            .zip(after.tcp.get(&slice.variant));
         let tcp = tcp.map(|(before, after)| before.until(after));
-        slice.machine = MachineUse { spin_ns, tcp, ..machine.clone() };
+        slice.machine = MachineUse {
+            spin_ns,
+            tcp,
+            ..machine.clone()
+        };
     }
 }
 

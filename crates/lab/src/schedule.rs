@@ -45,7 +45,8 @@ impl BlockSchedule {
     /// chance could put the same variant last each time.
     pub fn order(&self, block: u32) -> Vec<usize> {
         let is_second = block.is_multiple_of(2);
-        let mut order = self.shuffled(&mut self.stream(block - u32::from(is_second && block > 0), 0));
+        let mut order =
+            self.shuffled(&mut self.stream(block - u32::from(is_second && block > 0), 0));
         if is_second {
             order.reverse();
         }
@@ -55,7 +56,9 @@ impl BlockSchedule {
     /// The length of each variant's padding variable in a block.
     pub fn padding_bytes(&self, block: u32) -> Vec<usize> {
         let mut random = self.stream(block, 1);
-        (0..self.variants).map(|_| random.random_range(0..=PADDING_BYTES_MAX)).collect()
+        (0..self.variants)
+            .map(|_| random.random_range(0..=PADDING_BYTES_MAX))
+            .collect()
     }
 
     /// The order of slices among running trials: `rounds` passes over all variants.
@@ -126,7 +129,9 @@ pub fn live_together(plan: &Plan) -> bool {
 pub fn shared_port(plan: &Plan) -> Option<u16> {
     let services = plan.variants.iter().flat_map(|variant| &variant.services);
     let commands = services.filter_map(Service::command);
-    let all: Vec<u16> = commands.flat_map(|command| distinct(command.own_ports())).collect();
+    let all: Vec<u16> = commands
+        .flat_map(|command| distinct(command.own_ports()))
+        .collect();
     let twice = (1..all.len()).find(|index| all[..*index].contains(&all[*index]))?;
     Some(all[twice])
 }

@@ -118,12 +118,18 @@ impl BlockTiming {
         let watched_s = (share_s * WATCH_SHARE).min(WATCH_MOST_S);
         let watched = design.warmup.is_none() && watched_s >= WATCH_S[0];
         let assumed_s = if watched { watched_s } else { unwatched_s };
-        let warm_up_s = design.warmup.map_or(assumed_s, |warm_up| warm_up.as_secs_f64());
+        let warm_up_s = design
+            .warmup
+            .map_or(assumed_s, |warm_up| warm_up.as_secs_f64());
         let slice_s = design.slice.map_or(SLICE_S.0, |slice| slice.as_secs_f64());
         let gap_s = gap_s(plan);
         let slices = design.slices.unwrap_or(SLICES_FIRST as u32);
         // Only a warm-up shows how long responses take, and so how short turns may be.
-        let turn_s = if warm_up_s > 0.0 { TURN_MIN_S.min(slice_s) } else { slice_s };
+        let turn_s = if warm_up_s > 0.0 {
+            TURN_MIN_S.min(slice_s)
+        } else {
+            slice_s
+        };
         let first = BlockTiming {
             warm_up_s,
             watched,
@@ -143,7 +149,11 @@ impl BlockTiming {
 
     /// The settings at a rate, which determines how long a trial must be measured.
     pub fn at_rate(self, design: &Design, per_s: f64) -> BlockTiming {
-        BlockTiming { measured_min_s: design.most_wanting().1 / per_s, ..self }.extended(design)
+        BlockTiming {
+            measured_min_s: design.most_wanting().1 / per_s,
+            ..self
+        }
+        .extended(design)
     }
 
     /// The settings with long and many enough slices, as far as the file permits.
@@ -153,10 +163,12 @@ impl BlockTiming {
             // of drift.
             let most_s = match design.slices {
                 Some(_) => SLICE_GIVEN_MAX_S,
-                None => (self.measured_min_s / SLICES_GIVEN_MAX).clamp(SLICE_S.1, SLICE_GIVEN_MAX_S),
+                None => {
+                    (self.measured_min_s / SLICES_GIVEN_MAX).clamp(SLICE_S.1, SLICE_GIVEN_MAX_S)
+                }
             };
-            self.slice_s =
-                (self.measured_min_s / f64::from(self.slices)).clamp(self.slice_s, most_s.max(self.slice_s));
+            self.slice_s = (self.measured_min_s / f64::from(self.slices))
+                .clamp(self.slice_s, most_s.max(self.slice_s));
         }
         if design.slices.is_none() {
             self.slices = self.slices.max(self.slices_min());
@@ -173,18 +185,30 @@ impl BlockTiming {
 
     /// The settings with slices and turns as long as their overhead requires, and the same total measured
     /// time.
-    pub fn with_slices_for(mut self, design: &Design, variants: usize, turn_gap_s: f64) -> BlockTiming {
+    pub fn with_slices_for(
+        mut self,
+        design: &Design,
+        variants: usize,
+        turn_gap_s: f64,
+    ) -> BlockTiming {
         let measured_s = f64::from(self.slices) * self.slice_s;
         let slice_s = ((self.gap_s + turn_gap_s) * SLICE_GAPS).clamp(SLICE_S.0, SLICE_S.1);
         let trial_s = design.budget.as_secs_f64() / BLOCKS_ROOM / variants.max(1) as f64;
         let room_s = trial_s * TURNS_SHARE / f64::from(stats::SLICES_MIN);
-        let waited_s = room_s.clamp(self.waited_s * TURN_RESPONSES.0, self.waited_s * TURN_RESPONSES.1);
+        let waited_s = room_s.clamp(
+            self.waited_s * TURN_RESPONSES.0,
+            self.waited_s * TURN_RESPONSES.1,
+        );
         let turn_min_s = (self.lead_s * TURN_LEADS).max(waited_s).max(TURN_MIN_S);
         let slice_s = slice_s.max(turn_min_s).min(SLICE_S.1);
         self.slice_s = design.slice.map_or(slice_s, |slice| slice.as_secs_f64());
-        self.turn_s = ((TURN_GAP_S + turn_gap_s) * TURN_GAPS).max(turn_min_s).min(self.slice_s);
+        self.turn_s = ((TURN_GAP_S + turn_gap_s) * TURN_GAPS)
+            .max(turn_min_s)
+            .min(self.slice_s);
         self.lead_s = self.lead_s.min(self.turn_s / TURN_LEADS);
-        let fit = (measured_s / self.slice_s).round().max(f64::from(stats::SLICES_MIN));
+        let fit = (measured_s / self.slice_s)
+            .round()
+            .max(f64::from(stats::SLICES_MIN));
         self.slices = design.slices.unwrap_or(fit as u32);
         self.extended(design)
     }
@@ -218,7 +242,12 @@ impl BlockTiming {
     /// after each turn.
     pub fn costs_guess(&self, trial_s: f64, turn_gap_s: f64) -> Costs {
         let turns_s = f64::from(self.turns()) * (TURN_GAP_S + turn_gap_s);
-        Costs { trial_s, gap_s: self.gap_s + turns_s, own_gap_s: self.gap_s, turn_gap_s }
+        Costs {
+            trial_s,
+            gap_s: self.gap_s + turns_s,
+            own_gap_s: self.gap_s,
+            turn_gap_s,
+        }
     }
 
     /// Whether slices are longer than usual, because responses or the gaps between turns are long.
@@ -237,19 +266,27 @@ impl BlockTiming {
     ) -> f64 {
         let blocks = f64::from(BLOCKS_AIM.saturating_sub(blocks_done).max(1));
         let begun = if is_warm { 1.0 } else { 0.0 };
-        let warm_up_s = if self.watched && is_warm { UNWATCHED_S.0 } else { self.warm_up_s };
+        let warm_up_s = if self.watched && is_warm {
+            UNWATCHED_S.0
+        } else {
+            self.warm_up_s
+        };
         let before_s = costs.trial_s + warm_up_s + self.settle_s;
         left_s / variants.max(1) as f64 / blocks - before_s * (blocks - begun) / blocks
     }
 
     /// Number of turns in a warm-up.
     pub fn warm_up_pieces(&self) -> u32 {
-        (self.warm_up_s / self.turn_s.max(WARM_UP_TURN_S)).ceil().max(1.0) as u32
+        (self.warm_up_s / self.turn_s.max(WARM_UP_TURN_S))
+            .ceil()
+            .max(1.0) as u32
     }
 
     /// The minimum number of slices of this length with enough requests for a trial.
     fn slices_min(&self) -> u32 {
-        (self.measured_min_s / self.slice_s - 1e-9).ceil().clamp(1.0, SLICES_GIVEN_MAX) as u32
+        (self.measured_min_s / self.slice_s - 1e-9)
+            .ceil()
+            .clamp(1.0, SLICES_GIVEN_MAX) as u32
     }
 
     /// Whether a trial still has too few requests, because the file or a limit does not permit more.
@@ -259,27 +296,48 @@ impl BlockTiming {
 
     /// A lower bound of the time for the blocks of a verdict, in seconds.
     pub fn blocks_least_s(&self, design: &Design, variants: usize) -> f64 {
-        let warm_up_s = design.warmup.map_or(WARM_UP_MIN_S, |warm_up| warm_up.as_secs_f64());
+        let warm_up_s = design
+            .warmup
+            .map_or(WARM_UP_MIN_S, |warm_up| warm_up.as_secs_f64());
         f64::from(BLOCKS_MIN) * variants as f64 * (warm_up_s + self.settle_s + self.measured_min_s)
     }
 
     /// A lower bound of the time of a block, in seconds, if each trial takes `start_s` to start and to stop.
     pub fn block_least_s(&self, design: &Design, variants: usize, start_s: f64) -> f64 {
-        let warm_up_s = design.warmup.map_or(UNWATCHED_S.0, |warm_up| warm_up.as_secs_f64());
+        let warm_up_s = design
+            .warmup
+            .map_or(UNWATCHED_S.0, |warm_up| warm_up.as_secs_f64());
         let measured_s = self.measured_min_s.max(SLICE_S.0 + self.gap_s);
         variants as f64 * (start_s + warm_up_s + self.settle_s + measured_s)
     }
 
     /// The longest warm-up with which the desired number of blocks fit into the time after the first block.
-    pub fn warm_up_room_s(&self, left_s: f64, blocks_done: u32, variants: usize, costs: &Costs) -> f64 {
-        self.warm_up_within_s(left_s / (BLOCKS_ROOM - f64::from(blocks_done)), variants, costs)
+    pub fn warm_up_room_s(
+        &self,
+        left_s: f64,
+        blocks_done: u32,
+        variants: usize,
+        costs: &Costs,
+    ) -> f64 {
+        self.warm_up_within_s(
+            left_s / (BLOCKS_ROOM - f64::from(blocks_done)),
+            variants,
+            costs,
+        )
     }
 
     /// The longest warm-up with which the blocks of a verdict fit into the time after the first block, if
     /// none was watched.
-    pub fn warm_up_assumed_s(&self, left_s: f64, blocks_done: u32, variants: usize, costs: &Costs) -> f64 {
+    pub fn warm_up_assumed_s(
+        &self,
+        left_s: f64,
+        blocks_done: u32,
+        variants: usize,
+        costs: &Costs,
+    ) -> f64 {
         let missing = f64::from(BLOCKS_MIN.saturating_sub(blocks_done).max(1));
-        self.warm_up_s.min(self.warm_up_within_s(left_s / missing, variants, costs))
+        self.warm_up_s
+            .min(self.warm_up_within_s(left_s / missing, variants, costs))
     }
 
     /// The longest warm-up in blocks with this length.
@@ -290,11 +348,20 @@ impl BlockTiming {
     }
 
     /// The maximum number of slices in a trial with which the remaining desired blocks fit into the time.
-    pub fn slices_within(&self, left_s: f64, blocks_done: u32, variants: usize, costs: &Costs) -> u32 {
+    pub fn slices_within(
+        &self,
+        left_s: f64,
+        blocks_done: u32,
+        variants: usize,
+        costs: &Costs,
+    ) -> u32 {
         let trials = BLOCKS_AIM.saturating_sub(blocks_done).max(1) as usize * variants.max(1);
         let room_s = left_s / trials as f64 - costs.trial_s - self.warm_up_s - self.settle_s;
         // Fewer than the metric needs would be useless. Whether they fit is a question of the budget.
-        (room_s / (self.slice_s + costs.gap_s)).floor().max(1.0).max(f64::from(self.slices_min())) as u32
+        (room_s / (self.slice_s + costs.gap_s))
+            .floor()
+            .max(1.0)
+            .max(f64::from(self.slices_min())) as u32
     }
 
     /// Seconds that a block with this number of variants takes at these costs.
@@ -328,14 +395,26 @@ fn capacity_seconds_guess(design: &Design, variants: usize) -> f64 {
 /// has no capacity that counts: the others are loaded as they would be without it.
 pub fn rate_chosen(rate: PlannedRate, capacities: &[Option<f64>]) -> Option<RateChosen> {
     match rate {
-        PlannedRate::PerSecond(per_s) => {
-            Some(RateChosen { per_s, ramp_per_s: None, share: None, capacities_per_s: Vec::new() })
-        }
+        PlannedRate::PerSecond(per_s) => Some(RateChosen {
+            per_s,
+            ramp_per_s: None,
+            share: None,
+            capacities_per_s: Vec::new(),
+        }),
         PlannedRate::ShareOfCapacity(share) => {
             let capacities_per_s = capacities.iter().copied().collect::<Option<Vec<f64>>>()?;
-            let slowest = capacities_per_s.iter().copied().filter(|per_s| *per_s > 0.0).reduce(f64::min)?;
+            let slowest = capacities_per_s
+                .iter()
+                .copied()
+                .filter(|per_s| *per_s > 0.0)
+                .reduce(f64::min)?;
             let per_s = (slowest * share).min(plan::RATE_MAX_PER_S);
-            Some(RateChosen { per_s, ramp_per_s: None, share: Some(share), capacities_per_s })
+            Some(RateChosen {
+                per_s,
+                ramp_per_s: None,
+                share: Some(share),
+                capacities_per_s,
+            })
         }
     }
 }
@@ -360,10 +439,21 @@ impl SecondsGuess {
         }
         let first = BlockTiming::first(plan);
         let (trial_s, gap_s) = (TRIAL_GUESS_S, first.gap_s);
-        let costs = Costs { trial_s, gap_s, own_gap_s: gap_s, turn_gap_s: 0.0 };
-        let later_s =
-            design.warmup.map_or(first.warm_up_s.min(WARM_UP_GUESS_S), |warm_up| warm_up.as_secs_f64());
-        let later = BlockTiming { warm_up_s: later_s, ..first };
+        let costs = Costs {
+            trial_s,
+            gap_s,
+            own_gap_s: gap_s,
+            turn_gap_s: 0.0,
+        };
+        let later_s = design
+            .warmup
+            .map_or(first.warm_up_s.min(WARM_UP_GUESS_S), |warm_up| {
+                warm_up.as_secs_f64()
+            });
+        let later = BlockTiming {
+            warm_up_s: later_s,
+            ..first
+        };
         SecondsGuess {
             before_s: capacity_seconds_guess(design, variants),
             first_s: first.block_s(variants, &costs),
@@ -380,7 +470,10 @@ impl SecondsGuess {
 /// The pieces in which a warm-up of at most `most_s` is watched, in seconds.
 pub fn watch(most_s: f64) -> impl Iterator<Item = f64> {
     let mut before_s = 0.0;
-    let ends = WATCH_S.into_iter().filter(move |end_s| *end_s < most_s).chain([most_s]);
+    let ends = WATCH_S
+        .into_iter()
+        .filter(move |end_s| *end_s < most_s)
+        .chain([most_s]);
     ends.map(move |end_s| end_s - std::mem::replace(&mut before_s, end_s))
 }
 
@@ -403,30 +496,54 @@ fn steady_after_s(trial: &Trial) -> Option<f64> {
 /// Successful responses of a trial's warm-up in each 100 ms. In open loop another warm-up at the common rate
 /// follows.
 fn warm_up_counts(trial: &Trial) -> Vec<f64> {
-    let warm_ups =
-        trial.slices.iter().filter(|slice| slice.kind == SliceKind::WarmUp && slice.counts.open.is_none());
-    warm_ups.flat_map(|slice| &slice.counts.successful_per_100_ms).map(|count| f64::from(*count)).collect()
+    let warm_ups = trial
+        .slices
+        .iter()
+        .filter(|slice| slice.kind == SliceKind::WarmUp && slice.counts.open.is_none());
+    warm_ups
+        .flat_map(|slice| &slice.counts.successful_per_100_ms)
+        .map(|count| f64::from(*count))
+        .collect()
 }
 
 /// The length of the warm-up from the first block: the longest that any variant needs, as far as it fits.
 pub fn warm_up(record: &Record, watched_s: f64, room_s: f64) -> WarmUp {
     let first = record.blocks.iter().find(|block| block.seconds.is_some());
-    let trials = first.map(|block| block.trials.as_slice()).unwrap_or_default();
-    let steady_after = |variant| steady_after_s(trials.iter().find(|trial| trial.variant() == variant)?);
-    let steady_after_s: Vec<Option<f64>> = (0..record.header.plan.variants.len()).map(steady_after).collect();
+    let trials = first
+        .map(|block| block.trials.as_slice())
+        .unwrap_or_default();
+    let steady_after =
+        |variant| steady_after_s(trials.iter().find(|trial| trial.variant() == variant)?);
+    let steady_after_s: Vec<Option<f64>> = (0..record.header.plan.variants.len())
+        .map(steady_after)
+        .collect();
     // A variant that never becomes steady makes all variants keep the whole watched time.
-    let longest_s = steady_after_s.iter().map(|s| s.unwrap_or(watched_s)).fold(WARM_UP_MIN_S, f64::max);
-    WarmUp { seconds: longest_s.min(room_s), measured: true, steady_after_s }
+    let longest_s = steady_after_s
+        .iter()
+        .map(|s| s.unwrap_or(watched_s))
+        .fold(WARM_UP_MIN_S, f64::max);
+    WarmUp {
+        seconds: longest_s.min(room_s),
+        measured: true,
+        steady_after_s,
+    }
 }
 
 /// Lengthens the warm-up if a variant still changed in the slices of a block. The new length is, as far as it
 /// fits, the load that a trial had before its last slice.
 pub fn lengthen_warm_up(chosen: &mut WarmUp, record: &Record, block: u32, room_s: f64) {
     let changing = changing_variants(record, block);
-    let trials = record.blocks.iter().filter(|of| of.number == block).flat_map(|of| &of.trials);
+    let trials = record
+        .blocks
+        .iter()
+        .filter(|of| of.number == block)
+        .flat_map(|of| &of.trials);
     for trial in trials.filter(|trial| changing.contains(&trial.variant())) {
         let before = &trial.slices[..trial.slices.len().saturating_sub(1)];
-        let loaded_s: f64 = before.iter().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
+        let loaded_s: f64 = before
+            .iter()
+            .map(|slice| slice.counts.window_ns as f64 / 1e9)
+            .sum();
         chosen.seconds = chosen.seconds.max(loaded_s.min(room_s));
         chosen.steady_after_s[trial.variant()] = None;
     }
@@ -446,8 +563,12 @@ pub fn allocation(record: &Record, settings: &BlockTiming, costs: &Costs) -> All
         slices,
         slice_s: settings.slice_s,
         measured: components.is_some(),
-        between_sd: components.as_ref().map(|components| components.between.sqrt()),
-        within_sd: components.as_ref().map(|components| components.within.sqrt()),
+        between_sd: components
+            .as_ref()
+            .map(|components| components.between.sqrt()),
+        within_sd: components
+            .as_ref()
+            .map(|components| components.within.sqrt()),
         trial_s: Some(trial_s),
     }
 }
@@ -463,8 +584,12 @@ pub fn blocks_within(done: u32, left_s: f64, block_s: f64) -> u32 {
 /// The drains alone would not be sufficient: if all responses take equally long, a window may by chance end
 /// as they arrive.
 pub fn warm_up_drain_s(record: &Record, block: u32) -> Option<f64> {
-    let drain_ns =
-        |slice: &Slice| slice.counts.drain_ns.max(slice.counts.latency.quantile(0.5).map_or(0, Quantile::ns));
+    let drain_ns = |slice: &Slice| {
+        slice
+            .counts
+            .drain_ns
+            .max(slice.counts.latency.quantile(0.5).map_or(0, Quantile::ns))
+    };
     stats::mean(warm_ups(record, block).map(|slice| drain_ns(slice) as f64 / 1e9))
 }
 
@@ -484,12 +609,19 @@ pub fn shortest_start_s(record: &Record) -> f64 {
 }
 
 fn starts_s(record: &Record) -> impl Iterator<Item = f64> {
-    record.blocks.iter().flat_map(|block| &block.trials).map(|trial| trial.started.start_s)
+    record
+        .blocks
+        .iter()
+        .flat_map(|block| &block.trials)
+        .map(|trial| trial.started.start_s)
 }
 
 fn warm_ups(record: &Record, block: u32) -> impl Iterator<Item = &Slice> {
     let block = record.blocks.iter().find(|found| found.number == block);
-    let slices = block.into_iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
+    let slices = block
+        .into_iter()
+        .flat_map(|block| &block.trials)
+        .flat_map(|trial| &trial.slices);
     slices.filter(|slice| slice.kind == SliceKind::WarmUp)
 }
 
@@ -497,8 +629,17 @@ fn warm_ups(record: &Record, block: u32) -> impl Iterator<Item = &Slice> {
 /// a link. Otherwise none, because the first of several requests that queue for a processor gets its response
 /// at once.
 pub fn lead_s(record: &Record, block: u32) -> f64 {
-    let linked = record.header.plan.variants.iter().any(|variant| variant.load.network.is_some());
-    if linked { slowest_s(record, block, 0.9, |_| true) } else { 0.0 }
+    let linked = record
+        .header
+        .plan
+        .variants
+        .iter()
+        .any(|variant| variant.load.network.is_some());
+    if linked {
+        slowest_s(record, block, 0.9, |_| true)
+    } else {
+        0.0
+    }
 }
 
 /// Median response time of the slowest of these variants in the warm-ups of a block, in seconds. 0 without
@@ -511,7 +652,9 @@ pub fn waited_s(record: &Record, block: u32, waiting: &[usize]) -> f64 {
 fn slowest_s(record: &Record, block: u32, q: f64, is_one: impl Fn(usize) -> bool) -> f64 {
     let of_these = warm_ups(record, block).filter(|slice| is_one(slice.variant));
     let quantiles = of_these.filter_map(|slice| slice.counts.latency.quantile(q));
-    quantiles.map(|quantile| quantile.ns() as f64 / 1e9).fold(0.0, f64::max)
+    quantiles
+        .map(|quantile| quantile.ns() as f64 / 1e9)
+        .fold(0.0, f64::max)
 }
 
 /// Variance components of log throughput. In open loop of the log of the metric, because throughput is fixed
@@ -547,9 +690,18 @@ pub fn costs(record: &Record) -> Option<Costs> {
     let mut blocks: Vec<&Block> = record.complete_blocks().collect();
     if blocks.is_empty() {
         // Disturbances made the dropped blocks slower, but they are still closer than an assumption.
-        blocks = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
+        blocks = record
+            .blocks
+            .iter()
+            .filter(|block| block.seconds.is_some())
+            .collect();
     }
-    let slices = || blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
+    let slices = || {
+        blocks
+            .iter()
+            .flat_map(|block| &block.trials)
+            .flat_map(|trial| &trial.slices)
+    };
     let measured = || slices().filter(|slice| slice.kind == SliceKind::Measured);
     let drains_s = || measured().map(|slice| slice.counts.drain_ns as f64 / 1e9);
     let pauses_s = measured().map(|slice| f64::from(slice.turns) * TURN_GAP_S);
@@ -558,12 +710,25 @@ pub fn costs(record: &Record) -> Option<Costs> {
     let own_gap_s = agreed_gap_s(record, &blocks).unwrap_or(gap_s(&record.header.plan));
     let gap_s = own_gap_s + stats::mean(pauses_s)? + stats::mean(drains_s())?;
     // The gap after a warm-up is a cost of the trial: there is one warm-up for any number of slices.
-    let gap_of = |slice: &Slice| if slice.kind == SliceKind::Measured { gap_s } else { 0.0 };
-    let loaded_s: f64 = slices().map(|slice| slice.counts.window_ns as f64 / 1e9 + gap_of(slice)).sum();
+    let gap_of = |slice: &Slice| {
+        if slice.kind == SliceKind::Measured {
+            gap_s
+        } else {
+            0.0
+        }
+    };
+    let loaded_s: f64 = slices()
+        .map(|slice| slice.counts.window_ns as f64 / 1e9 + gap_of(slice))
+        .sum();
     let total_s: f64 = blocks.iter().filter_map(|block| block.seconds).sum();
     let trials: usize = blocks.iter().map(|block| block.trials.len()).sum();
     let trial_s = ((total_s - loaded_s) / trials as f64).max(0.0);
-    Some(Costs { trial_s, gap_s, own_gap_s, turn_gap_s })
+    Some(Costs {
+        trial_s,
+        gap_s,
+        own_gap_s,
+        turn_gap_s,
+    })
 }
 
 /// Measured time between two slices of a trial in seconds. With other generators than this process it is
@@ -584,5 +749,9 @@ fn agreed_gap_s(record: &Record, blocks: &[&Block]) -> Option<f64> {
 
 /// Assumed overhead of a slice beside window and drain, in seconds.
 fn gap_s(plan: &Plan) -> f64 {
-    if plan.generators.is_here() { SLICE_GAP_S } else { AGREED_GAP_S }
+    if plan.generators.is_here() {
+        SLICE_GAP_S
+    } else {
+        AGREED_GAP_S
+    }
 }

@@ -29,11 +29,19 @@ pub struct ReachedUrl {
 ///
 /// # Errors
 /// The host has no such address, or no process listens there.
-pub fn reach(url: &Url, destinations: &Destinations, source: Option<IpAddr>) -> Result<ReachedUrl, String> {
+pub fn reach(
+    url: &Url,
+    destinations: &Destinations,
+    source: Option<IpAddr>,
+) -> Result<ReachedUrl, String> {
     let refused = |place: &str, why: &str| format!("cannot connect to {place}: {why}");
     if let UrlPlace::Unix(path) = &url.place {
-        reach_socket(path).map_err(|error| refused(&path.display().to_string(), &error.to_string()))?;
-        return Ok(ReachedUrl { address: Address::Unix(path.clone()), addresses: Vec::new() });
+        reach_socket(path)
+            .map_err(|error| refused(&path.display().to_string(), &error.to_string()))?;
+        return Ok(ReachedUrl {
+            address: Address::Unix(path.clone()),
+            addresses: Vec::new(),
+        });
     }
     let known = usable(url, destinations, source);
     // A connection that is reset was accepted before.
@@ -65,18 +73,29 @@ pub fn reach(url: &Url, destinations: &Destinations, source: Option<IpAddr>) -> 
 /// The host has no address.
 pub(crate) fn expected(url: &Url, destinations: &Destinations) -> Result<ReachedUrl, String> {
     let known = usable(url, destinations, None);
-    let first = known.first().ok_or_else(|| format!("{} has no address", url.authority()))?;
+    let first = known
+        .first()
+        .ok_or_else(|| format!("{} has no address", url.authority()))?;
     Ok(at(*first, &known))
 }
 
 fn at(address: SocketAddr, known: &[SocketAddr]) -> ReachedUrl {
-    ReachedUrl { address: Address::Tcp(address), addresses: known.iter().map(SocketAddr::ip).collect() }
+    ReachedUrl {
+        address: Address::Tcp(address),
+        addresses: known.iter().map(SocketAddr::ip).collect(),
+    }
 }
 
 /// The addresses of a URL's host of the family of `source`.
 fn usable(url: &Url, destinations: &Destinations, source: Option<IpAddr>) -> Vec<SocketAddr> {
-    let fits = |address: &&SocketAddr| source.is_none_or(|source| source.is_ipv4() == address.is_ipv4());
-    destinations.known(url).iter().filter(fits).copied().collect()
+    let fits =
+        |address: &&SocketAddr| source.is_none_or(|source| source.is_ipv4() == address.is_ipv4());
+    destinations
+        .known(url)
+        .iter()
+        .filter(fits)
+        .copied()
+        .collect()
 }
 
 /// Whether an address requires an interface, and has none.
@@ -86,13 +105,17 @@ fn needs_zone(address: &SocketAddr) -> bool {
 
 /// Whether an address belongs to our network namespace.
 fn is_here(address: &Address) -> bool {
-    let Address::Tcp(at) = address else { return true };
+    let Address::Tcp(at) = address else {
+        return true;
+    };
     is_own_address(at)
 }
 
 /// Whether the listener of an address runs on this machine, possibly in a container's network.
 pub(crate) fn works_here(address: &Address) -> bool {
-    let Address::Tcp(at) = address else { return true };
+    let Address::Tcp(at) = address else {
+        return true;
+    };
     is_here(address) || is_address_here(at.ip())
 }
 
@@ -102,7 +125,10 @@ pub(crate) fn works_here(address: &Address) -> bool {
 /// The reason why they cannot be observed.
 pub(crate) fn watched(url: &Url, reached: &ReachedUrl) -> Result<WatchedProcesses, String> {
     if !is_here(&reached.address) {
-        return Err(format!("{} is no address of this machine's own network", url.host()));
+        return Err(format!(
+            "{} is no address of this machine's own network",
+            url.host()
+        ));
     }
     let watched = match &reached.address {
         Address::Tcp(address) => WatchedProcesses::at(*address),
@@ -120,7 +146,9 @@ pub fn unseen(plan: &Plan, destinations: &Destinations) -> BTreeMap<usize, Strin
         Some(reached.and_then(|reached| watched(url, &reached)))
     };
     let all: Vec<_> = plan.variants.iter().map(watch).collect();
-    let why = |(index, found): (usize, &Option<Result<WatchedProcesses, String>>)| match found.as_ref()? {
+    let why = |(index, found): (usize, &Option<Result<WatchedProcesses, String>>)| match found
+        .as_ref()?
+    {
         Err(why) => Some((index, why.clone())),
         Ok(watched) => {
             let others = all.iter().enumerate().filter(|(other, _)| *other != index);
@@ -128,7 +156,10 @@ pub fn unseen(plan: &Plan, destinations: &Destinations) -> BTreeMap<usize, Strin
                 others.filter_map(|(other, found)| Some((other, found.as_ref()?.as_ref().ok()?)));
             let (other, _) = others.find(|(_, other)| watched.shares_with(other))?;
             let name = &plan.variants[other].name;
-            Some((index, format!("{} responds for `{name}` too", watched.describe())))
+            Some((
+                index,
+                format!("{} responds for `{name}` too", watched.describe()),
+            ))
         }
     };
     all.iter().enumerate().filter_map(why).collect()
@@ -140,8 +171,7 @@ mod tests {
 
     #[test]
     fn link_local_addresses_need_a_zone() {
-        let text =
-            "name = \"x\"\n[services.api]\nurl = \"http://[fe80::1]:1/\"\n[measure]\nduration = \"1s\"\n";
+        let text = "name = \"x\"\n[services.api]\nurl = \"http://[fe80::1]:1/\"\n[measure]\nduration = \"1s\"\n";
         let plan = plan::parse(text, std::path::Path::new("/")).expect("a plan");
         let url = plan.variants[0].services[0].url().expect("a URL");
         let destinations = Destinations::of_urls(&plan).expect("an address needs no name server");

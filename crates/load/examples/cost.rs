@@ -23,15 +23,35 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "usage: cost ADDRESS:PORT PATH CONNECTIONS SECONDS readiness|completion|auto [PROTOCOL]".into()
         );
     };
-    let (protocol, secure) = match rest.first().map(|text| text.split(':').collect::<Vec<_>>()).as_deref() {
+    let (protocol, secure) = match rest
+        .first()
+        .map(|text| text.split(':').collect::<Vec<_>>())
+        .as_deref()
+    {
         None | Some(["http1"]) => (Protocol::Http1 { pipeline: 1 }, false),
         Some(["tls"]) => (Protocol::Http1 { pipeline: 1 }, true),
-        Some(["http2", streams]) => (Protocol::Http2 { streams: streams.parse()? }, false),
-        Some(["http2-tls", streams]) => (Protocol::Http2 { streams: streams.parse()? }, true),
-        Some(_) => return Err("the protocol is http1, tls, http2:STREAMS or http2-tls:STREAMS".into()),
+        Some(["http2", streams]) => (
+            Protocol::Http2 {
+                streams: streams.parse()?,
+            },
+            false,
+        ),
+        Some(["http2-tls", streams]) => (
+            Protocol::Http2 {
+                streams: streams.parse()?,
+            },
+            true,
+        ),
+        Some(_) => {
+            return Err("the protocol is http1, tls, http2:STREAMS or http2-tls:STREAMS".into());
+        }
     };
-    let tls =
-        TlsSpec { server_name: "localhost".into(), trust: Trust::Anything, resumption: true, client: None };
+    let tls = TlsSpec {
+        server_name: "localhost".into(),
+        trust: Trust::Anything,
+        resumption: true,
+        client: None,
+    };
     let driver = match driver.as_str() {
         "readiness" => DriverChoice::Readiness,
         "completion" => DriverChoice::Completion,
@@ -42,7 +62,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         driver,
         protocol,
         tls: secure.then_some(tls),
-        ..LoadSpec::new(Address::Tcp(address.parse()?), vec![RequestSpec::new("GET", path, address)])
+        ..LoadSpec::new(
+            Address::Tcp(address.parse()?),
+            vec![RequestSpec::new("GET", path, address)],
+        )
     })?;
     let before = process_cpu();
     let slice = generator.run(Until::Elapsed(Duration::from_secs_f64(seconds.parse()?)));
@@ -53,7 +76,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         cpu.as_secs_f64() * 1e6 / slice.responses as f64,
         slice.successful_in_window as f64 * 1e9 / slice.window_ns as f64,
         slice.generator.driver,
-        slice.latency.quantile(0.5).map(|quantile| quantile.ns() / 1000),
+        slice
+            .latency
+            .quantile(0.5)
+            .map(|quantile| quantile.ns() / 1000),
         peak_memory_kib(),
         slice.errors,
     )?;
@@ -70,5 +96,6 @@ fn process_cpu() -> Duration {
 fn peak_memory_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok())
+        .unwrap_or(0)
 }

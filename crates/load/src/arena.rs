@@ -64,7 +64,10 @@ impl RequestArena {
     /// # Errors
     /// Returns a [`LoadError::Spec`] for the first request that cannot be sent as intended. Also for no
     /// request, more than 100, two of one name, unused values, or more than 512 MiB.
-    pub(crate) fn render(requests: &[RequestSpec], users: &Users) -> Result<RequestArena, LoadError> {
+    pub(crate) fn render(
+        requests: &[RequestSpec],
+        users: &Users,
+    ) -> Result<RequestArena, LoadError> {
         RequestArena::render_within(requests, users, ARENA_MAX)
     }
 
@@ -76,9 +79,15 @@ impl RequestArena {
         check(requests)?;
         let drawn = requests.len().saturating_sub(users.first.len());
         if drawn == 0 {
-            return refuse("load.requests", "all are sent once, at least one again and again");
+            return refuse(
+                "load.requests",
+                "all are sent once, at least one again and again",
+            );
         }
-        let weights: Vec<u32> = requests[..drawn].iter().map(|request| request.weight).collect();
+        let weights: Vec<u32> = requests[..drawn]
+            .iter()
+            .map(|request| request.weight)
+            .collect();
         let mut arena = RequestArena {
             arena: Vec::new(),
             bounds: vec![0],
@@ -90,7 +99,9 @@ impl RequestArena {
         for (index, request) in requests.iter().enumerate() {
             // Each first request of a user can use the values captured by earlier ones.
             let before = index.checked_sub(drawn).unwrap_or(users.first.len());
-            let captured = users.first[..before].iter().flat_map(|first| &first.capture);
+            let captured = users.first[..before]
+                .iter()
+                .flat_map(|first| &first.capture);
             let captured: Vec<String> = captured.map(|(name, _)| name.clone()).collect();
             let renderer = Renderer::new(request, &captured, users.cookies);
             let used = renderer.and_then(|renderer| arena.add(request, renderer, limit));
@@ -119,11 +130,20 @@ impl RequestArena {
             let end = self.arena.len();
             if end + self.holes.len() * HOLES_BYTES > limit {
                 // Estimated from the rows rendered so far.
-                let projected = begin as u128 + (end - begin) as u128 * count as u128 / (row + 1) as u128;
-                let rows = if count > 1 { format!(" with its {count} rows") } else { String::new() };
-                let problem =
-                    format!("rendered{rows} the load takes about {projected} bytes, at most {limit}");
-                return refuse("load.requests", problem + "; use fewer rows or smaller bodies");
+                let projected =
+                    begin as u128 + (end - begin) as u128 * count as u128 / (row + 1) as u128;
+                let rows = if count > 1 {
+                    format!(" with its {count} rows")
+                } else {
+                    String::new()
+                };
+                let problem = format!(
+                    "rendered{rows} the load takes about {projected} bytes, at most {limit}"
+                );
+                return refuse(
+                    "load.requests",
+                    problem + "; use fewer rows or smaller bodies",
+                );
             }
             // The limit fits into 32 bits.
             self.bounds.push(end as u32);
@@ -140,9 +160,11 @@ impl RequestArena {
 
     /// All requests that can be drawn, with the name of their endpoint.
     pub(crate) fn variants(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.endpoints.iter().enumerate().flat_map(move |(endpoint, ArenaEndpoint { name, count, .. })| {
-            (0..*count).map(move |row| (name.as_str(), self.bytes(self.choice(endpoint, row))))
-        })
+        self.endpoints.iter().enumerate().flat_map(
+            move |(endpoint, ArenaEndpoint { name, count, .. })| {
+                (0..*count).map(move |row| (name.as_str(), self.bytes(self.choice(endpoint, row))))
+            },
+        )
     }
 
     /// The bytes of a request that was drawn. They do not move as long as the arena lives.
@@ -157,17 +179,27 @@ impl RequestArena {
 
     /// The endpoint's variant for this row number, modulo the number of rows.
     pub(crate) fn row_of(&self, endpoint: usize, number: usize) -> RequestChoice {
-        self.choice(endpoint, (number % self.endpoints[endpoint].count as usize) as u32)
+        self.choice(
+            endpoint,
+            (number % self.endpoints[endpoint].count as usize) as u32,
+        )
     }
 
     /// Variant `row` of the endpoint. Both must be within the arena.
     fn choice(&self, endpoint: usize, row: u32) -> RequestChoice {
-        let ArenaEndpoint { first, bodiless, .. } = self.endpoints[endpoint];
+        let ArenaEndpoint {
+            first, bodiless, ..
+        } = self.endpoints[endpoint];
         let variant = (first + row) as usize;
         let start = self.bounds[variant];
         let length = self.bounds[variant + 1] - start;
         // There are at most ENDPOINTS_MAX.
-        RequestChoice { start, length, endpoint: endpoint as u16, bodiless }
+        RequestChoice {
+            start,
+            length,
+            endpoint: endpoint as u16,
+            bodiless,
+        }
     }
 }
 
@@ -178,15 +210,24 @@ fn check(requests: &[RequestSpec]) -> Result<(), LoadError> {
     }
     let mut names: Vec<_> = requests.iter().map(RequestSpec::title).collect();
     if let Some(name) = names.iter().find(|name| name.contains(char::is_control)) {
-        return refuse("load.requests.name", format!("{} contains a control character", shown(name)));
+        return refuse(
+            "load.requests.name",
+            format!("{} contains a control character", shown(name)),
+        );
     }
     if let Some(request) = requests.iter().find(|request| request.weight == 0) {
         let problem = format!("0 for request {}, at least 1", shown(&request.title()));
-        return refuse("load.requests.weight", problem + "; leave out what is not to be sent");
+        return refuse(
+            "load.requests.weight",
+            problem + "; leave out what is not to be sent",
+        );
     }
     names.sort_unstable();
     if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        let problem = format!("{} is there twice; give each request a name of its own", shown(&pair[0]));
+        let problem = format!(
+            "{} is there twice; give each request a name of its own",
+            shown(&pair[0])
+        );
         return refuse("load.requests.name", problem);
     }
     Ok(())
@@ -202,8 +243,12 @@ fn check_values(requests: &[RequestSpec], uses_values: &[bool]) -> Result<(), Lo
     for request in requests {
         if let Some(values) = request.values.as_ref().filter(|values| !used(values)) {
             let (name, column) = (request.title(), &values.columns()[0]);
-            let problem = format!("request {} has values and no placeholder for them", shown(&name));
-            let hint = format!("; a column is written {{{column}}}, with braces that are not doubled");
+            let problem = format!(
+                "request {} has values and no placeholder for them",
+                shown(&name)
+            );
+            let hint =
+                format!("; a column is written {{{column}}}, with braces that are not doubled");
             return refuse("load.requests.values", problem + &hint);
         }
     }
@@ -213,9 +258,10 @@ fn check_values(requests: &[RequestSpec], uses_values: &[bool]) -> Result<(), Lo
 /// Adds the name of the request to an error, if there are several.
 fn of_request(error: LoadError, request: &RequestSpec, requests: usize) -> LoadError {
     match error {
-        LoadError::Spec { field, problem } if requests > 1 => {
-            LoadError::Spec { field, problem: format!("request {}: {problem}", shown(&request.title())) }
-        }
+        LoadError::Spec { field, problem } if requests > 1 => LoadError::Spec {
+            field,
+            problem: format!("request {}: {problem}", shown(&request.title())),
+        },
         other => other,
     }
 }
@@ -253,7 +299,10 @@ pub(crate) struct RequestChoice {
 impl RequestSampler {
     /// Creates the sampler of thread `thread` (from 0).
     pub(crate) fn new(arena: Arc<RequestArena>, seed: u64, thread: u32) -> RequestSampler {
-        RequestSampler { arena, rng: rng_of(seed ^ PURPOSE, thread) }
+        RequestSampler {
+            arena,
+            rng: rng_of(seed ^ PURPOSE, thread),
+        }
     }
 
     pub(crate) fn draw(&mut self) -> RequestChoice {
@@ -300,22 +349,33 @@ impl AliasTable {
         let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
         // A slot holds `total`, and a number fills as many parts of slots as its weight: at most 2³² · 2¹⁶,
         // which fits into 64 bits.
-        let mut left: Vec<u64> =
-            weights.iter().map(|weight| u64::from(*weight) * weights.len() as u64).collect();
-        let mut slots: Vec<Slot> =
-            (0..weights.len()).map(|own| Slot { mark: u64::MAX, other: own as u16 }).collect();
+        let mut left: Vec<u64> = weights
+            .iter()
+            .map(|weight| u64::from(*weight) * weights.len() as u64)
+            .collect();
+        let mut slots: Vec<Slot> = (0..weights.len())
+            .map(|own| Slot {
+                mark: u64::MAX,
+                other: own as u16,
+            })
+            .collect();
         let (mut below, mut above): (Vec<usize>, Vec<usize>) =
             (0..weights.len()).partition(|&own| left[own] < total);
         while let (Some(small), Some(&large)) = (below.pop(), above.last()) {
             let mark = (u128::from(left[small]) << 64) / u128::from(total);
-            slots[small] = Slot { mark: mark as u64, other: large as u16 };
+            slots[small] = Slot {
+                mark: mark as u64,
+                other: large as u16,
+            };
             left[large] -= total - left[small];
             if left[large] < total {
                 above.pop();
                 below.push(large);
             }
         }
-        AliasTable { slots: slots.into() }
+        AliasTable {
+            slots: slots.into(),
+        }
     }
 
     /// Returns the number for a random word.

@@ -26,8 +26,12 @@ const CONTENTS_MAX: usize = 16;
 pub(crate) struct Breach(usize);
 
 /// The kinds of failure under every contract. The contract's headers follow.
-const KINDS: [FailureKind; 4] =
-    [FailureKind::Status, FailureKind::BodyBytes, FailureKind::Coding, FailureKind::Content];
+const KINDS: [FailureKind; 4] = [
+    FailureKind::Status,
+    FailureKind::BodyBytes,
+    FailureKind::Coding,
+    FailureKind::Content,
+];
 
 /// The contracts of all endpoints with the breaches so far.
 #[derive(Debug)]
@@ -78,11 +82,24 @@ impl ContractCheck {
         let endpoint = |contract: Contract| {
             let failures = none_of(&contract);
             let sampled = SampleCounts::default();
-            CheckedEndpoint { contract, failures, contents: Vec::new(), heads: 0, sampled }
+            CheckedEndpoint {
+                contract,
+                failures,
+                contents: Vec::new(),
+                heads: 0,
+                sampled,
+            }
         };
         let endpoints = contracts.into_iter().map(endpoint).collect();
         let (log_ins, unknown_coding) = (Vec::new(), None);
-        ContractCheck { endpoints, sample_every, lasted_ns: 0, has_users: false, log_ins, unknown_coding }
+        ContractCheck {
+            endpoints,
+            sample_every,
+            lasted_ns: 0,
+            has_users: false,
+            log_ins,
+            unknown_coding,
+        }
     }
 
     /// Begins a slice with this planned length.
@@ -90,35 +107,56 @@ impl ContractCheck {
         self.lasted_ns = self.lasted_ns.saturating_add(window_ns);
         if self.lasted_ns >= FIRST_EVERY_NS {
             self.lasted_ns = 0;
-            self.endpoints.iter_mut().for_each(|endpoint| endpoint.heads = 0);
+            self.endpoints
+                .iter_mut()
+                .for_each(|endpoint| endpoint.heads = 0);
         }
     }
 
     fn is_sampled(&self, endpoint: u16) -> bool {
-        self.sample_every > 0 && self.endpoints[usize::from(endpoint)].heads.is_multiple_of(self.sample_every)
+        self.sample_every > 0
+            && self.endpoints[usize::from(endpoint)]
+                .heads
+                .is_multiple_of(self.sample_every)
     }
 
     /// Whether the header fields of the next response of this endpoint are needed, not only its status.
     pub(crate) fn reads_fields(&self, endpoint: u16) -> bool {
         self.has_users
             || self.is_sampled(endpoint)
-            || !self.endpoints[usize::from(endpoint)].contract.headers.is_empty()
+            || !self.endpoints[usize::from(endpoint)]
+                .contract
+                .headers
+                .is_empty()
     }
 
     /// Checks a final head. Stores an example of a breach. [`Check::body`] counts the breach.
     pub(crate) fn head(&mut self, endpoint: u16, head: &ResponseHead<'_>) -> Option<Breach> {
-        let CheckedEndpoint { contract, failures, .. } = &mut self.endpoints[usize::from(endpoint)];
+        let CheckedEndpoint {
+            contract, failures, ..
+        } = &mut self.endpoints[usize::from(endpoint)];
         if !contract.accepts_status(head.status) {
-            return Some(note(failures, |kind| *kind == FailureKind::Status, || seen_status(head)));
+            return Some(note(
+                failures,
+                |kind| *kind == FailureKind::Status,
+                || seen_status(head),
+            ));
         }
-        let (name, _) = contract.headers.iter().find(|(name, accepted)| !has(head, name, accepted))?;
+        let (name, _) = contract
+            .headers
+            .iter()
+            .find(|(name, accepted)| !has(head, name, accepted))?;
         let is_of = |kind: &FailureKind| matches!(kind, FailureKind::Header(of) if of == name);
         Some(note(failures, is_of, || seen_values(head, name)))
     }
 
     /// Returns a reader for the content of the response with this good head, if it is to be sampled. Error
     /// pages are not sampled as contents of an endpoint.
-    pub(crate) fn sample(&mut self, endpoint: u16, head: &ResponseHead<'_>) -> Option<Box<ContentReader>> {
+    pub(crate) fn sample(
+        &mut self,
+        endpoint: u16,
+        head: &ResponseHead<'_>,
+    ) -> Option<Box<ContentReader>> {
         let is_sampled = self.is_sampled(endpoint);
         self.endpoints[usize::from(endpoint)].heads += 1;
         is_sampled.then(|| Box::new(ContentReader::of(head)))
@@ -126,9 +164,20 @@ impl ContractCheck {
 
     /// Checks the content of a sampled response with a good head, and records the content if it is good.
     pub(crate) fn content(&mut self, endpoint: u16, content: ContentReader) -> Option<Breach> {
-        let CheckedEndpoint { contract, failures, contents, sampled, .. } =
-            &mut self.endpoints[usize::from(endpoint)];
-        let Content { digest, encoded_bytes, decoded_bytes, unknown_coding, .. } = match content.finish() {
+        let CheckedEndpoint {
+            contract,
+            failures,
+            contents,
+            sampled,
+            ..
+        } = &mut self.endpoints[usize::from(endpoint)];
+        let Content {
+            digest,
+            encoded_bytes,
+            decoded_bytes,
+            unknown_coding,
+            ..
+        } = match content.finish() {
             Ok(content) => content,
             Err(flaw) => {
                 sampled.add(false);
@@ -139,15 +188,30 @@ impl ContractCheck {
         if contract.content.is_some_and(|expected| expected != digest) {
             sampled.add(false);
             let example = || format!("SHA-256 {digest}");
-            return Some(note(failures, |kind| *kind == FailureKind::Content, example));
+            return Some(note(
+                failures,
+                |kind| *kind == FailureKind::Content,
+                example,
+            ));
         }
         // [`Check::body`] reports a wrong length.
-        if contract.body_bytes.is_some_and(|expected| expected != encoded_bytes) {
+        if contract
+            .body_bytes
+            .is_some_and(|expected| expected != encoded_bytes)
+        {
             return None;
         }
         sampled.add(true);
-        let seen = ContentSeen { sha256: digest.to_string(), encoded_bytes, decoded_bytes, count: 1 };
-        match contents.iter().position(|known| known.sha256 == seen.sha256) {
+        let seen = ContentSeen {
+            sha256: digest.to_string(),
+            encoded_bytes,
+            decoded_bytes,
+            count: 1,
+        };
+        match contents
+            .iter()
+            .position(|known| known.sha256 == seen.sha256)
+        {
             Some(place) => contents[place].merge(&seen),
             None if contents.len() < CONTENTS_MAX => contents.push(seen),
             None => {}
@@ -167,13 +231,24 @@ impl ContractCheck {
     }
 
     /// The breach of a complete response, if any.
-    fn breach(&mut self, endpoint: u16, breach: Option<Breach>, bytes: u64) -> Option<&mut ContractFailure> {
-        let CheckedEndpoint { contract, failures, .. } = &mut self.endpoints[usize::from(endpoint)];
-        let wrong_length = contract.body_bytes.is_some_and(|expected| expected != bytes);
+    fn breach(
+        &mut self,
+        endpoint: u16,
+        breach: Option<Breach>,
+        bytes: u64,
+    ) -> Option<&mut ContractFailure> {
+        let CheckedEndpoint {
+            contract, failures, ..
+        } = &mut self.endpoints[usize::from(endpoint)];
+        let wrong_length = contract
+            .body_bytes
+            .is_some_and(|expected| expected != bytes);
         let Breach(place) = match breach {
-            None if wrong_length => {
-                note(failures, |kind| *kind == FailureKind::BodyBytes, || many(bytes, "byte"))
-            }
+            None if wrong_length => note(
+                failures,
+                |kind| *kind == FailureKind::BodyBytes,
+                || many(bytes, "byte"),
+            ),
             other => other?,
         };
         Some(&mut failures[place])
@@ -181,10 +256,19 @@ impl ContractCheck {
 
     /// Describes the breach in a complete response to a log-in, if any. Omits the value of a header, which
     /// may be a secret: a masking rule by name would not match within a sentence.
-    pub(crate) fn refusal(&mut self, endpoint: u16, breach: Option<Breach>, bytes: u64) -> Option<String> {
+    pub(crate) fn refusal(
+        &mut self,
+        endpoint: u16,
+        breach: Option<Breach>,
+        bytes: u64,
+    ) -> Option<String> {
         let ContractFailure { kind, example, .. } = self.breach(endpoint, breach, bytes)?;
         let is_header = matches!(kind, FailureKind::Header(_));
-        Some(if is_header { format!("{kind} is not as expected") } else { format!("{kind} {example}") })
+        Some(if is_header {
+            format!("{kind} is not as expected")
+        } else {
+            format!("{kind} {example}")
+        })
     }
 
     /// Counts the complete response to a log-in as a failure.
@@ -192,27 +276,60 @@ impl ContractCheck {
         let kind = FailureKind::LogIn(name.to_owned());
         match self.log_ins.iter_mut().find(|known| known.kind == kind) {
             Some(known) => known.count += 1,
-            None => self.log_ins.push(ContractFailure { kind, count: 1, example }),
+            None => self.log_ins.push(ContractFailure {
+                kind,
+                count: 1,
+                example,
+            }),
         }
     }
 
     /// Returns the results of a slice, and resets them.
     pub(crate) fn take(&mut self) -> ChecksSeen {
-        let take = |CheckedEndpoint { contract, failures, .. }: &mut CheckedEndpoint| {
-            std::mem::replace(failures, none_of(contract)).into_iter().filter(|failure| failure.count > 0)
+        let take = |CheckedEndpoint {
+                        contract, failures, ..
+                    }: &mut CheckedEndpoint| {
+            std::mem::replace(failures, none_of(contract))
+                .into_iter()
+                .filter(|failure| failure.count > 0)
         };
-        let failures = self.endpoints.iter_mut().flat_map(take).chain(self.log_ins.drain(..)).collect();
-        let endpoints = self.endpoints.iter_mut().map(|CheckedEndpoint { contents, sampled, .. }| {
-            EndpointSeen { contents: std::mem::take(contents), sampled: std::mem::take(sampled) }
-        });
-        ChecksSeen { failures, endpoints: endpoints.collect(), unknown_coding: self.unknown_coding.take() }
+        let failures = self
+            .endpoints
+            .iter_mut()
+            .flat_map(take)
+            .chain(self.log_ins.drain(..))
+            .collect();
+        let endpoints = self.endpoints.iter_mut().map(
+            |CheckedEndpoint {
+                 contents, sampled, ..
+             }| {
+                EndpointSeen {
+                    contents: std::mem::take(contents),
+                    sampled: std::mem::take(sampled),
+                }
+            },
+        );
+        ChecksSeen {
+            failures,
+            endpoints: endpoints.collect(),
+            unknown_coding: self.unknown_coding.take(),
+        }
     }
 }
 
 fn none_of(contract: &Contract) -> Vec<ContractFailure> {
-    let headers = contract.headers.keys().map(|name| FailureKind::Header(name.clone()));
+    let headers = contract
+        .headers
+        .keys()
+        .map(|name| FailureKind::Header(name.clone()));
     let kinds = KINDS.into_iter().chain(headers);
-    kinds.map(|kind| ContractFailure { kind, count: 0, example: String::new() }).collect()
+    kinds
+        .map(|kind| ContractFailure {
+            kind,
+            count: 0,
+            example: String::new(),
+        })
+        .collect()
 }
 
 /// Stores an example of a breach of this kind unless there is one.
@@ -221,7 +338,10 @@ fn note(
     is_of: impl Fn(&FailureKind) -> bool,
     example: impl FnOnce() -> String,
 ) -> Breach {
-    let place = failures.iter().position(|failure| is_of(&failure.kind)).expect("every kind has its place");
+    let place = failures
+        .iter()
+        .position(|failure| is_of(&failure.kind))
+        .expect("every kind has its place");
     let kept = &mut failures[place].example;
     if kept.is_empty() {
         *kept = example();
@@ -235,11 +355,18 @@ fn has(head: &ResponseHead<'_>, name: &str, accepted: &[String]) -> bool {
         return accepted.iter().any(String::is_empty);
     }
     accepted.is_empty()
-        || values.any(|value| accepted.iter().any(|a| a.as_bytes().eq_ignore_ascii_case(&value)))
+        || values.any(|value| {
+            accepted
+                .iter()
+                .any(|a| a.as_bytes().eq_ignore_ascii_case(&value))
+        })
 }
 
 /// The values of all fields with this name, each on one line.
-pub(crate) fn values<'a>(head: &ResponseHead<'a>, name: &str) -> impl Iterator<Item = Cow<'a, [u8]>> {
+pub(crate) fn values<'a>(
+    head: &ResponseHead<'a>,
+    name: &str,
+) -> impl Iterator<Item = Cow<'a, [u8]>> {
     head.headers
         .iter()
         .filter(move |field| header::is_same(field.name, name))
@@ -251,22 +378,32 @@ pub(crate) fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
     if !value.contains(&b'\n') {
         return Cow::Borrowed(value);
     }
-    let lines: Vec<_> = value.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).collect();
+    let lines: Vec<_> = value
+        .split(|&byte| byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .collect();
     Cow::Owned(lines.join(&b' '))
 }
 
 /// Formats the status, with the target of a redirect.
 fn seen_status(head: &ResponseHead<'_>) -> String {
-    let place = values(head, "location").next().filter(|_| (300..400).contains(&head.status));
+    let place = values(head, "location")
+        .next()
+        .filter(|_| (300..400).contains(&head.status));
     let place = place.map(|place| format!("{LOCATION}{}", String::from_utf8_lossy(&place)));
     let told = format!("{}{}", head.status, place.unwrap_or_default());
     cut_end(&told, EXAMPLE_CHARS)
 }
 
 fn seen_values(head: &ResponseHead<'_>, name: &str) -> String {
-    let values: Vec<_> =
-        values(head, name).map(|value| String::from_utf8_lossy(&value).into_owned()).collect();
-    if values.is_empty() { "absent".into() } else { cut_end(&values.join(", "), EXAMPLE_CHARS) }
+    let values: Vec<_> = values(head, name)
+        .map(|value| String::from_utf8_lossy(&value).into_owned())
+        .collect();
+    if values.is_empty() {
+        "absent".into()
+    } else {
+        cut_end(&values.join(", "), EXAMPLE_CHARS)
+    }
 }
 
 #[cfg(test)]
@@ -280,14 +417,28 @@ mod tests {
         bytes: u64,
     ) -> Vec<(FailureKind, String)> {
         let mut check = ContractCheck::new(vec![contract], 0);
-        let headers: Vec<_> =
-            headers.iter().map(|(name, value)| httparse::Header { name, value: value.as_bytes() }).collect();
-        let breach = check.head(0, &ResponseHead { status, headers: &headers });
+        let headers: Vec<_> = headers
+            .iter()
+            .map(|(name, value)| httparse::Header {
+                name,
+                value: value.as_bytes(),
+            })
+            .collect();
+        let breach = check.head(
+            0,
+            &ResponseHead {
+                status,
+                headers: &headers,
+            },
+        );
         let good = check.body(0, breach, bytes);
         let failures = check.take().failures;
         assert_eq!(good, failures.is_empty());
         assert!(check.take().failures.is_empty(), "taking starts over");
-        failures.into_iter().map(|failure| (failure.kind, failure.example)).collect()
+        failures
+            .into_iter()
+            .map(|failure| (failure.kind, failure.example))
+            .collect()
     }
 
     #[test]
@@ -301,11 +452,20 @@ mod tests {
         let of = |status, headers: &[_], bytes| judged(contract.clone(), status, headers, bytes);
         assert_eq!(of(204, &[("content-encoding", "GZIP")], 12), []);
         assert_eq!(of(301, &[], 12), [(FailureKind::Status, "301".into())]);
-        assert_eq!(of(302, &[("Location", "/en/")], 0), [(FailureKind::Status, "302 to /en/".into())]);
+        assert_eq!(
+            of(302, &[("Location", "/en/")], 0),
+            [(FailureKind::Status, "302 to /en/".into())]
+        );
         let header = FailureKind::Header("Content-Encoding".into());
         assert_eq!(of(200, &[], 11), [(header.clone(), "absent".into())]);
-        assert_eq!(of(200, &[("content-encoding", "zstd")], 12), [(header, "zstd".into())]);
-        let folded = Contract { headers: [("x".into(), vec!["a b".into()])].into(), ..Contract::default() };
+        assert_eq!(
+            of(200, &[("content-encoding", "zstd")], 12),
+            [(header, "zstd".into())]
+        );
+        let folded = Contract {
+            headers: [("x".into(), vec!["a b".into()])].into(),
+            ..Contract::default()
+        };
         assert_eq!(judged(folded.clone(), 200, &[("X", "a \r\n\t b")], 0), []);
         assert_eq!(judged(folded, 200, &[("X", "a\r\n c")], 0)[0].1, "a c");
         let long = of(200, &[("content-encoding", "br")], 11);
@@ -314,18 +474,36 @@ mod tests {
 
     #[test]
     fn a_log_in_that_is_refused_for_a_header_tells_no_value() {
-        let contract =
-            Contract { headers: [("set-cookie".into(), vec!["a=b".into()])].into(), ..Contract::default() };
+        let contract = Contract {
+            headers: [("set-cookie".into(), vec!["a=b".into()])].into(),
+            ..Contract::default()
+        };
         let mut check = ContractCheck::new(vec![contract], 0);
-        let header = httparse::Header { name: "Set-Cookie", value: b"session=typed" };
-        let breach = check.head(0, &ResponseHead { status: 200, headers: &[header] });
-        assert_eq!(check.refusal(0, breach, 0).as_deref(), Some("header set-cookie is not as expected"));
+        let header = httparse::Header {
+            name: "Set-Cookie",
+            value: b"session=typed",
+        };
+        let breach = check.head(
+            0,
+            &ResponseHead {
+                status: 200,
+                headers: &[header],
+            },
+        );
+        assert_eq!(
+            check.refusal(0, breach, 0).as_deref(),
+            Some("header set-cookie is not as expected")
+        );
     }
 
     #[test]
     fn an_empty_value_allows_absence_and_no_value_asks_for_presence() {
         let contract = |values: &[&str]| Contract {
-            headers: [("etag".into(), values.iter().map(|value| value.to_string()).collect())].into(),
+            headers: [(
+                "etag".into(),
+                values.iter().map(|value| value.to_string()).collect(),
+            )]
+            .into(),
             ..Contract::default()
         };
         assert_eq!(judged(contract(&[""]), 200, &[], 0), []);

@@ -58,7 +58,10 @@ const SKIP_BYTES_MAX: u64 = 1 << 20;
 fn closed_loop(in_flight: u32, so_far: Option<Means>) -> Patience {
     let of_long = so_far.filter(|means| means.body_bytes >= LONG_BODY_BYTES);
     let us = of_long.map_or(0, |means| (means.latency_ns / 32_000) as u32);
-    Patience { several: 64, us: us.max(in_flight / 4).clamp(20, 100) }
+    Patience {
+        several: 64,
+        us: us.max(in_flight / 4).clamp(20, 100),
+    }
 }
 
 pub(crate) struct Completion {
@@ -132,7 +135,11 @@ impl Completion {
     }
 
     fn tag(&self, index: usize, kind: CompletionKind) -> Tag {
-        Tag { kind, index: index as u32, socket: self.sockets[index].generation }
+        Tag {
+            kind,
+            index: index as u32,
+            socket: self.sockets[index].generation,
+        }
     }
 
     fn handle(&mut self, worker: &mut Worker, event: &cqueue::Entry) {
@@ -142,7 +149,9 @@ impl Completion {
             match tag.kind {
                 CompletionKind::Connected => self.connected(worker, index),
                 CompletionKind::Sent => self.sent(worker, index, event.result()),
-                CompletionKind::Received | CompletionKind::Skipped => self.received(worker, tag, event),
+                CompletionKind::Received | CompletionKind::Skipped => {
+                    self.received(worker, tag, event)
+                }
                 CompletionKind::Cancelled => {}
             }
         }
@@ -153,7 +162,9 @@ impl Completion {
 
     /// Handles the end of a connection attempt, successful or not.
     fn connected(&mut self, worker: &mut Worker, index: usize) {
-        let Some(socket) = &self.sockets[index].file else { return };
+        let Some(socket) = &self.sockets[index].file else {
+            return;
+        };
         let act = match driver::end_connect(socket) {
             Ok(()) => {
                 let act = worker.opened(index, self.now_ns);
@@ -182,7 +193,11 @@ impl Completion {
             Ok(_) if silent => Action::Wait,
             Ok(count) => {
                 worker.wrote(index, count);
-                if worker.output(index).is_some() { Action::Send } else { Action::Wait }
+                if worker.output(index).is_some() {
+                    Action::Send
+                } else {
+                    Action::Wait
+                }
             }
             Err(Errno::INTR | Errno::AGAIN) => Action::Send,
             Err(errno) => worker.failed(index, self.now_ns, driver::cause(errno)),
@@ -213,7 +228,9 @@ impl Completion {
             return Action::Wait;
         }
         if socket.sending.is_empty() {
-            let Some(rest) = worker.output(index) else { return Action::Wait };
+            let Some(rest) = worker.output(index) else {
+                return Action::Wait;
+            };
             let piece = &rest[..rest.len().min(COPY_BYTES_MAX)];
             socket.sending.extend_from_slice(piece);
             worker.wrote(index, piece.len());
@@ -229,7 +246,10 @@ impl Completion {
     fn received(&mut self, worker: &mut Worker, tag: Tag, event: &cqueue::Entry) {
         let (index, now_ns) = (tag.index as usize, self.now_ns);
         self.sockets[index].receiving = cqueue::more(event.flags());
-        let mut act = match (outcome(event.result()), cqueue::buffer_select(event.flags())) {
+        let mut act = match (
+            outcome(event.result()),
+            cqueue::buffer_select(event.flags()),
+        ) {
             (Ok(0), _) => worker.ended(index, now_ns),
             (Ok(count), Some(id)) => worker.received(index, now_ns, self.buffers.bytes(id, count)),
             (Ok(count), None) => worker.skipped(index, now_ns, count as u64),
@@ -244,7 +264,11 @@ impl Completion {
             // request.
             let dry = !cqueue::sock_nonempty(event.flags());
             self.sockets[index].has_room = !dry;
-            act = if dry { worker.start(index, now_ns) } else { Action::Wait };
+            act = if dry {
+                worker.start(index, now_ns)
+            } else {
+                Action::Wait
+            };
         }
         act = self.receive(worker, index, act);
         self.perform(worker, index, act);
@@ -273,11 +297,20 @@ impl Completion {
     fn arm(&mut self, index: usize, skippable: u64) -> Result<(), Errno> {
         self.sockets[index].receiving = true;
         let long_for = self.long_for;
-        self.long_for = if skippable > 0 { LONG_FOR } else { long_for.saturating_sub(1) };
+        self.long_for = if skippable > 0 {
+            LONG_FOR
+        } else {
+            long_for.saturating_sub(1)
+        };
         match skippable {
-            0 if long_for == 0 => self.ring.receive_all(self.tag(index, CompletionKind::Received)),
+            0 if long_for == 0 => self
+                .ring
+                .receive_all(self.tag(index, CompletionKind::Received)),
             0 => self.ring.receive(self.tag(index, CompletionKind::Received)),
-            many => self.ring.skip(self.tag(index, CompletionKind::Skipped), many.min(SKIP_BYTES_MAX) as u32),
+            many => self.ring.skip(
+                self.tag(index, CompletionKind::Skipped),
+                many.min(SKIP_BYTES_MAX) as u32,
+            ),
         }
     }
 }
@@ -291,12 +324,16 @@ impl Driver for Completion {
         let mut events = std::mem::take(&mut self.events);
         events.clear();
         let in_flight = worker.in_flight;
-        let most =
-            if worker.is_open_loop() { OPEN_LOOP } else { closed_loop(in_flight, worker.tally.means()) };
+        let most = if worker.is_open_loop() {
+            OPEN_LOOP
+        } else {
+            closed_loop(in_flight, worker.tally.means())
+        };
         let several = (in_flight / IN_FLIGHT_FOR_ONE) as usize;
         // Sends usually complete at once, and they are not responses.
         let several = several.min(most.several) + std::mem::take(&mut self.told);
-        self.ring.wait(wait_ns, Patience { several, ..most }, &mut events);
+        self.ring
+            .wait(wait_ns, Patience { several, ..most }, &mut events);
         self.now_ns = clock::monotonic_ns();
         for event in &events {
             self.handle(worker, event);
@@ -311,7 +348,9 @@ impl Driver for Completion {
             return self.write_copy(worker, index);
         }
         let tag = self.tag(index, CompletionKind::Sent);
-        let Some(rest) = worker.output(index) else { return Action::Wait };
+        let Some(rest) = worker.output(index) else {
+            return Action::Wait;
+        };
         let silent = rest.len() <= SILENT_BYTES_MAX;
         match self.ring.send(tag, rest, silent) {
             Ok(()) if silent => {
@@ -328,7 +367,8 @@ impl Driver for Completion {
         let socket = self.route.begin(index)?;
         self.ring.register(index as u32, &socket)?;
         self.sockets[index].file = Some(socket);
-        self.ring.connected(self.tag(index, CompletionKind::Connected))
+        self.ring
+            .connected(self.tag(index, CompletionKind::Connected))
     }
 
     fn close(&mut self, index: usize) {
@@ -348,7 +388,11 @@ impl Driver for Completion {
     }
 
     fn sockets(&self) -> Box<dyn Iterator<Item = &OwnedFd> + '_> {
-        Box::new(self.sockets.iter().filter_map(|socket| socket.file.as_ref()))
+        Box::new(
+            self.sockets
+                .iter()
+                .filter_map(|socket| socket.file.as_ref()),
+        )
     }
 }
 
@@ -394,9 +438,14 @@ impl Buffers {
         let total = total_bytes(bytes);
         let access = ProtFlags::READ.union(ProtFlags::WRITE);
         // SAFETY: a new mapping at an address of the kernel's choice.
-        let memory = unsafe { mmap_anonymous(std::ptr::null_mut(), total, access, MapFlags::PRIVATE) }?;
+        let memory =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), total, access, MapFlags::PRIVATE) }?;
         let memory = NonNull::new(memory).ok_or(Errno::NOMEM)?;
-        let mut buffers = Buffers { memory, bytes, tail: 0 };
+        let mut buffers = Buffers {
+            memory,
+            bytes,
+            tail: 0,
+        };
         for id in 0..COUNT {
             buffers.give_back(id);
         }
@@ -438,7 +487,12 @@ impl Buffers {
 
     fn buffer(&self, id: u16) -> *mut u8 {
         // SAFETY: `id` is below COUNT, so that the result lies within the mapping.
-        unsafe { self.memory.as_ptr().cast::<u8>().add(RING_BYTES + usize::from(id) * self.bytes) }
+        unsafe {
+            self.memory
+                .as_ptr()
+                .cast::<u8>()
+                .add(RING_BYTES + usize::from(id) * self.bytes)
+        }
     }
 }
 
@@ -463,7 +517,9 @@ mod tests {
             buffers.give_back(id);
         }
         assert_eq!(buffers.tail, 4 * COUNT);
-        let places: Vec<_> = (0..COUNT).map(|id| buffers.bytes(id, BYTES).as_ptr_range()).collect();
+        let places: Vec<_> = (0..COUNT)
+            .map(|id| buffers.bytes(id, BYTES).as_ptr_range())
+            .collect();
         assert!(places.windows(2).all(|pair| pair[0].end <= pair[1].start));
         assert!(places[0].start as u64 - buffers.address() >= RING_BYTES as u64);
     }

@@ -120,8 +120,10 @@ impl Connection {
             Stage::Closed { retry_ns } => Some(retry_ns),
             Stage::Connecting | Stage::Securing { .. } => {
                 // A request that begins with its connection has the same timeout as others.
-                let early_ns =
-                    self.early.as_ref().map_or(u64::MAX, |early| early.sent_ns + settings.timeout_ns);
+                let early_ns = self
+                    .early
+                    .as_ref()
+                    .map_or(u64::MAX, |early| early.sent_ns + settings.timeout_ns);
                 Some(early_ns.min(self.opening_ns + settings.connect_timeout_ns))
             }
             Stage::Open | Stage::LoggingIn => self.session.due_ns(settings),
@@ -139,10 +141,17 @@ impl Connection {
         if self.stage != Stage::Connecting {
             return ConnectionEffect::None;
         }
-        recorder.tally.counts.connect.record(recorder.now_ns - self.opening_ns);
+        recorder
+            .tally
+            .counts
+            .connect
+            .record(recorder.now_ns - self.opening_ns);
         match &recorder.settings.tls {
             Some(tls) => {
-                self.stage = Stage::Securing { since_ns: recorder.now_ns, phase: Phase::Tls };
+                self.stage = Stage::Securing {
+                    since_ns: recorder.now_ns,
+                    phase: Phase::Tls,
+                };
                 match TlsSession::new(tls) {
                     Ok(tls) => self.tls = Some(Box::new(tls)),
                     Err(error) => return self.tls_failed(error, recorder),
@@ -160,7 +169,10 @@ impl Connection {
         if self.session.handshake() == Poll::Ready(Ok(())) {
             return self.log_in(recorder);
         }
-        self.stage = Stage::Securing { since_ns: recorder.now_ns, phase: Phase::Connect };
+        self.stage = Stage::Securing {
+            since_ns: recorder.now_ns,
+            phase: Phase::Connect,
+        };
         ConnectionEffect::Free
     }
 
@@ -172,9 +184,18 @@ impl Connection {
         };
         self.stage = Stage::LoggingIn;
         *recorder.in_flight += 1;
-        recorder.tally.silence.begin(choice.endpoint, recorder.now_ns);
+        recorder
+            .tally
+            .silence
+            .begin(choice.endpoint, recorder.now_ns);
         let request = InFlight::new(choice, recorder.now_ns, Some(recorder.now_ns));
-        self.session.begin(InFlight { own: Some(own), ..request }, arena);
+        self.session.begin(
+            InFlight {
+                own: Some(own),
+                ..request
+            },
+            arena,
+        );
         ConnectionEffect::Free
     }
 
@@ -182,7 +203,8 @@ impl Connection {
     fn secured(&mut self, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         self.stage = Stage::Open;
         recorder.tally.counts.connections_opened += 1;
-        recorder.tally.counts.reconnects += u64::from(std::mem::replace(&mut self.opened_before, true));
+        recorder.tally.counts.reconnects +=
+            u64::from(std::mem::replace(&mut self.opened_before, true));
         if let Some(request) = self.early.take() {
             self.session.begin(request, &recorder.settings.arena);
         }
@@ -199,7 +221,9 @@ impl Connection {
     pub(crate) fn output<'a>(&'a self, arena: &'a RequestArena) -> Option<&'a [u8]> {
         match (&self.tls, self.stage) {
             (Some(tls), _) => tls.output(),
-            (None, Stage::Securing { .. } | Stage::LoggingIn | Stage::Open) => self.session.output(arena),
+            (None, Stage::Securing { .. } | Stage::LoggingIn | Stage::Open) => {
+                self.session.output(arena)
+            }
             (None, _) => None,
         }
     }
@@ -219,11 +243,21 @@ impl Connection {
     }
 
     pub(crate) fn skippable(&self) -> u64 {
-        if self.tls.is_none() { self.session.skippable() } else { 0 }
+        if self.tls.is_none() {
+            self.session.skippable()
+        } else {
+            0
+        }
     }
 
-    pub(crate) fn received(&mut self, bytes: &mut [u8], recorder: &mut Recorder<'_>) -> ConnectionEffect {
-        let Some(mut tls) = self.tls.take() else { return self.read(bytes, recorder) };
+    pub(crate) fn received(
+        &mut self,
+        bytes: &mut [u8],
+        recorder: &mut Recorder<'_>,
+    ) -> ConnectionEffect {
+        let Some(mut tls) = self.tls.take() else {
+            return self.read(bytes, recorder);
+        };
         let effect = self.decrypt(&mut tls, bytes, recorder);
         self.tls = Some(tls);
         effect
@@ -250,11 +284,19 @@ impl Connection {
         }
         match (self.stage, effect, self.session.handshake()) {
             (Stage::Securing { .. }, _, Poll::Ready(Err(cause))) => self.failed(cause, recorder),
-            (Stage::Securing { .. }, ConnectionEffect::Lost, _) => self.failed(Cause::ClosedEarly, recorder),
+            (Stage::Securing { .. }, ConnectionEffect::Lost, _) => {
+                self.failed(Cause::ClosedEarly, recorder)
+            }
             (Stage::Securing { .. }, _, Poll::Ready(Ok(()))) => self.log_in(recorder),
-            (Stage::LoggingIn, ConnectionEffect::None | ConnectionEffect::Free, _) if !self.is_busy() => {
+            (Stage::LoggingIn, ConnectionEffect::None | ConnectionEffect::Free, _)
+                if !self.is_busy() =>
+            {
                 // After a failed log-in the connection is reopened with the usual backoff.
-                if recorder.has_response { self.log_in(recorder) } else { ConnectionEffect::Lost }
+                if recorder.has_response {
+                    self.log_in(recorder)
+                } else {
+                    ConnectionEffect::Lost
+                }
             }
             _ => effect,
         }
@@ -317,7 +359,9 @@ impl Connection {
         if matches!(self.stage, Stage::Connecting | Stage::Securing { .. }) {
             self.backoff_ns = self.backoff_ns.max(BACKOFF_FIRST_NS);
         }
-        self.stage = Stage::Closed { retry_ns: now_ns + self.backoff_ns };
+        self.stage = Stage::Closed {
+            retry_ns: now_ns + self.backoff_ns,
+        };
         self.backoff_ns = (self.backoff_ns * 2).clamp(BACKOFF_FIRST_NS, BACKOFF_LAST_NS);
         self.tls = None;
     }
@@ -359,12 +403,22 @@ impl Connection {
             let row = protocol::row(recorder.settings.protocol);
             if row.needs_alpn && tls.session.alpn_protocol() != Some(row.alpn.as_bytes()) {
                 let text = format!("the server does not offer {} (ALPN)", row.name);
-                return self.tls_failed(TlsError { cause: Cause::Tls, text }, recorder);
+                return self.tls_failed(
+                    TlsError {
+                        cause: Cause::Tls,
+                        text,
+                    },
+                    recorder,
+                );
             }
             if let Stage::Securing { since_ns, .. } = self.stage {
                 // The handshake resumed an earlier session, which saves both sides most of the work.
                 let is_resumed = tls.session.handshake_kind() == Some(HandshakeKind::Resumed);
-                recorder.tally.counts.handshake.record(recorder.now_ns - since_ns);
+                recorder
+                    .tally
+                    .counts
+                    .handshake
+                    .record(recorder.now_ns - since_ns);
                 recorder.tally.counts.tls_resumed += u64::from(is_resumed);
             }
             let _ = self.speak(recorder);
@@ -462,7 +516,16 @@ impl InFlight {
 impl Sink for (&mut InFlight, &mut ContractCheck) {
     fn head(&mut self, head: &ResponseHead<'_>) {
         let is_log_in = self.0.is_log_in();
-        let (InFlight { choice, breach, content, own, .. }, check) = self;
+        let (
+            InFlight {
+                choice,
+                breach,
+                content,
+                own,
+                ..
+            },
+            check,
+        ) = self;
         *breach = check.head(choice.endpoint, head);
         if own.as_mut().is_some_and(|own| own.note(head)) {
             *content = Some(Box::new(ContentReader::of(head).keeping(CONTENT_BYTES_MAX)));
@@ -499,7 +562,9 @@ impl Recorder<'_> {
     /// Records a response.
     pub(crate) fn completed(&mut self, mut request: InFlight, status: u16, body_bytes: u64) {
         *self.in_flight -= 1;
-        self.tally.silence.response(request.choice.endpoint, self.now_ns, *self.in_flight);
+        self.tally
+            .silence
+            .response(request.choice.endpoint, self.now_ns, *self.in_flight);
         self.has_response = true;
         if request.own.is_some() && self.book_for_user(&mut request, (status, body_bytes)) {
             return;
@@ -509,14 +574,21 @@ impl Recorder<'_> {
             request.breach = self.check.content(endpoint, *content);
         }
         let ok = self.check.body(endpoint, request.breach, body_bytes);
-        self.tally.response(&request, (status, body_bytes, ok), self.now_ns, self.since_start_ns);
+        self.tally.response(
+            &request,
+            (status, body_bytes, ok),
+            self.now_ns,
+            self.since_start_ns,
+        );
     }
 
     /// Keeps the cookies of a user's response. If it answers a log-in, records it here and returns true,
     /// because a successful log-in is not a sample.
     #[cold]
     fn book_for_user(&mut self, request: &mut InFlight, (status, body_bytes): (u16, u64)) -> bool {
-        let (Some(own), Some(user)) = (request.own.take(), &mut self.user) else { return false };
+        let (Some(own), Some(user)) = (request.own.take(), &mut self.user) else {
+            return false;
+        };
         user.keep_cookies(&own);
         if own.step.is_none() {
             return false;
@@ -535,9 +607,17 @@ impl Recorder<'_> {
         };
         user.start_over();
         self.has_response = false;
-        self.check.log_in_failed(&self.settings.arena.endpoints[usize::from(endpoint)].name, why);
+        self.check.log_in_failed(
+            &self.settings.arena.endpoints[usize::from(endpoint)].name,
+            why,
+        );
         self.tally.log_in_failed();
-        self.tally.response(request, (status, body_bytes, false), self.now_ns, self.since_start_ns);
+        self.tally.response(
+            request,
+            (status, body_bytes, false),
+            self.now_ns,
+            self.since_start_ns,
+        );
         true
     }
 

@@ -72,7 +72,8 @@ impl PlainContent {
     fn take(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         self.hash.update(bytes);
-        self.kept.extend_from_slice(&bytes[..bytes.len().min(self.keep - self.kept.len())]);
+        self.kept
+            .extend_from_slice(&bytes[..bytes.len().min(self.keep - self.kept.len())]);
     }
 }
 
@@ -86,10 +87,26 @@ impl ContentReader {
     /// `b"br, gzip"`. If empty, nothing is decoded.
     fn with_limit(codings: &[impl AsRef<[u8]>], limit_bytes: u64) -> ContentReader {
         let unknown_coding = unknown(codings);
-        let applied = if unknown_coding.is_some() { Ok(Vec::new()) } else { read_list(codings) };
+        let applied = if unknown_coding.is_some() {
+            Ok(Vec::new())
+        } else {
+            read_list(codings)
+        };
         let codings = applied.map(|applied| applied.into_iter().rev().collect());
-        let plain = PlainContent { hash: Sha256::new(), bytes: 0, kept: Vec::new(), keep: 0 };
-        ContentReader { codings, coded: Vec::new(), plain, encoded_bytes: 0, limit_bytes, unknown_coding }
+        let plain = PlainContent {
+            hash: Sha256::new(),
+            bytes: 0,
+            kept: Vec::new(),
+            keep: 0,
+        };
+        ContentReader {
+            codings,
+            coded: Vec::new(),
+            plain,
+            encoded_bytes: 0,
+            limit_bytes,
+            unknown_coding,
+        }
     }
 
     /// Stores this number of decoded bytes, and one more.
@@ -117,9 +134,14 @@ impl ContentReader {
         let codings = self.codings?;
         let too_large = |name| {
             let limit = self.limit_bytes;
-            format!("the {name} data is, or decodes to, more than {limit} bytes, the most that is taken")
+            format!(
+                "the {name} data is, or decodes to, more than {limit} bytes, the most that is taken"
+            )
         };
-        if let Some((name, _)) = codings.first().filter(|_| self.encoded_bytes > self.limit_bytes) {
+        if let Some((name, _)) = codings
+            .first()
+            .filter(|_| self.encoded_bytes > self.limit_bytes)
+        {
             return Err(too_large(name));
         }
         let mut coded = self.coded;
@@ -172,23 +194,38 @@ enum Name {
 
 /// The names in Content-Encoding fields. RFC 9110, section 5.6.1.2: empty elements of a list are ignored.
 fn names(values: &[impl AsRef<[u8]>]) -> impl Iterator<Item = &[u8]> {
-    let names = values.iter().flat_map(|value| value.as_ref().split(|byte| *byte == b','));
-    names.map(<[u8]>::trim_ascii).filter(|name| !name.is_empty())
+    let names = values
+        .iter()
+        .flat_map(|value| value.as_ref().split(|byte| *byte == b','));
+    names
+        .map(<[u8]>::trim_ascii)
+        .filter(|name| !name.is_empty())
 }
 
 /// The first unknown coding name, such as a charset.
 fn unknown(values: &[impl AsRef<[u8]>]) -> Option<String> {
     let name = names(values).find(|name| matches!(read_name(name), Name::Unknown))?;
-    Some(model::text::cut_end(&String::from_utf8_lossy(name), NAME_CHARS))
+    Some(model::text::cut_end(
+        &String::from_utf8_lossy(name),
+        NAME_CHARS,
+    ))
 }
 
 /// The codings named in Content-Encoding, in the order in which they were applied, without `identity`.
 fn read_list(values: &[impl AsRef<[u8]>]) -> Result<Vec<ContentCoding>, Flaw> {
-    let coding = |name: &[u8]| if let Name::Coding(coding) = read_name(name) { Some(coding) } else { None };
+    let coding = |name: &[u8]| {
+        if let Name::Coding(coding) = read_name(name) {
+            Some(coding)
+        } else {
+            None
+        }
+    };
     let codings: Vec<ContentCoding> = names(values).filter_map(coding).collect();
     if codings.len() > CODINGS_LIMIT {
         let count = codings.len();
-        return Err(format!("Content-Encoding names {count} codings: at most {CODINGS_LIMIT} are undone"));
+        return Err(format!(
+            "Content-Encoding names {count} codings: at most {CODINGS_LIMIT} are undone"
+        ));
     }
     Ok(codings)
 }
@@ -244,7 +281,9 @@ fn gzip(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
             match member.read(&mut decoded) {
                 Ok(0) => break,
                 Ok(count) => out(&decoded[..count])?,
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(truncated(GZIP)),
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                    return Err(truncated(GZIP));
+                }
                 Err(_) => return Err(corrupt(GZIP, BROKEN_OR_UNMATCHED)),
             }
         }
@@ -282,7 +321,9 @@ fn deflate(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
 fn is_zlib(bytes: &[u8]) -> bool {
     match bytes {
         [first, second, ..] => {
-            first & 0x0f == 8 && first >> 4 <= 7 && u16::from_be_bytes([*first, *second]).is_multiple_of(31)
+            first & 0x0f == 8
+                && first >> 4 <= 7
+                && u16::from_be_bytes([*first, *second]).is_multiple_of(31)
         }
         _ => false,
     }
@@ -331,7 +372,8 @@ fn zstd(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
         match decoder.reset(&mut bytes) {
             Ok(()) => zstd_frame(&mut decoder, frame, &mut bytes, out)?,
             Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
-                length, ..
+                length,
+                ..
             })) => {
                 let end = (length as usize).saturating_add(ZSTD_SKIPPABLE_HEADER_BYTES);
                 bytes = frame.get(end..).ok_or_else(|| truncated(ZSTD))?;
@@ -359,9 +401,13 @@ fn zstd_frame(
     let mut decoded = vec![0; OUT_BYTES];
     let mut length = 0;
     while !decoder.is_finished() {
-        decoder.decode_blocks(&mut *bytes, BlockDecodingStrategy::UptoBlocks(1)).map_err(refused)?;
+        decoder
+            .decode_blocks(&mut *bytes, BlockDecodingStrategy::UptoBlocks(1))
+            .map_err(refused)?;
         loop {
-            let made = decoder.read(&mut decoded).map_err(|_| corrupt(ZSTD, BROKEN))?;
+            let made = decoder
+                .read(&mut decoded)
+                .map_err(|_| corrupt(ZSTD, BROKEN))?;
             if made == 0 {
                 break;
             }
@@ -387,7 +433,10 @@ fn begins_skippable(bytes: &[u8]) -> bool {
 
 /// Whether the bytes begin with `magic`, as far as they go.
 fn begins_with<const BYTES: usize>(bytes: &[u8], magic: [u8; BYTES]) -> bool {
-    bytes.iter().zip(magic).all(|(found, expected)| *found == expected)
+    bytes
+        .iter()
+        .zip(magic)
+        .all(|(found, expected)| *found == expected)
 }
 
 fn refused(error: FrameDecoderError) -> Flaw {
@@ -418,12 +467,20 @@ fn is_cut_off(error: &FrameDecoderError) -> bool {
 
 /// Returns an error if content follows the end of the data.
 fn end(coding: &str, rest: &[u8]) -> Result<(), Flaw> {
-    if rest.is_empty() { Ok(()) } else { Err(trailing(coding)) }
+    if rest.is_empty() {
+        Ok(())
+    } else {
+        Err(trailing(coding))
+    }
 }
 
 /// The error for a piece of data that does not begin as its coding requires.
 fn no_beginning(coding: &str, is_first: bool) -> Flaw {
-    if is_first { corrupt(coding, "it does not begin as this coding does") } else { trailing(coding) }
+    if is_first {
+        corrupt(coding, "it does not begin as this coding does")
+    } else {
+        trailing(coding)
+    }
 }
 
 const BROKEN: &str = "its data is broken";

@@ -47,7 +47,8 @@ pub(crate) trait Driver {
     /// algorithm delays its remaining data until then (RFC 9293, section 3.7.4).
     fn acknowledge(&self) {
         // Unix sockets have neither.
-        self.sockets().for_each(|socket| sockopt::set_tcp_quickack(socket, true).unwrap_or_default());
+        self.sockets()
+            .for_each(|socket| sockopt::set_tcp_quickack(socket, true).unwrap_or_default());
     }
 
     /// Performs the worker's actions for connection `index` until it has none.
@@ -92,7 +93,9 @@ pub(crate) trait Driver {
     /// Begins due requests on free connections in open loop.
     fn start_due(&mut self, worker: &mut Worker) {
         for _ in 0..STARTS_MAX {
-            let Some((index, act)) = worker.start_next(clock::monotonic_ns()) else { return };
+            let Some((index, act)) = worker.start_next(clock::monotonic_ns()) else {
+                return;
+            };
             self.perform(worker, index, act);
         }
     }
@@ -138,7 +141,9 @@ pub(crate) fn make(
     }
     let driver = Readiness::new(route, connections).map_err(no_thread)?;
     let needed = "Linux 5.11 or newer is needed, or a sandbox forbids its epoll_pwait2";
-    driver.probe().map_err(|errno| LoadError::System(format!("{needed}: {errno}")))?;
+    driver
+        .probe()
+        .map_err(|errno| LoadError::System(format!("{needed}: {errno}")))?;
     Ok(Box::new(driver))
 }
 
@@ -148,7 +153,11 @@ impl Route {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         match &self.address {
             Address::Tcp(address) => {
-                let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+                let family = if address.is_ipv4() {
+                    AddressFamily::INET
+                } else {
+                    AddressFamily::INET6
+                };
                 let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
                 sockopt::set_tcp_nodelay(&socket, true)?;
                 self.bind(&socket, index)?;
@@ -156,7 +165,8 @@ impl Route {
             }
             Address::Unix(path) => {
                 let address = SocketAddrUnix::new(path.as_path())?;
-                let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+                let socket =
+                    rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
                 match rustix::net::connect(&socket, &address) {
                     // The listener's backlog is full. This is like a TCP port that does not answer, but known
                     // at once.
@@ -169,7 +179,9 @@ impl Route {
 
     /// Binds a local address. The port is chosen when connecting, so that it may serve several peers.
     fn bind(&self, socket: &OwnedFd, index: usize) -> Result<(), Errno> {
-        let Some(&source) = self.sources.get(index % self.sources.len().max(1)) else { return Ok(()) };
+        let Some(&source) = self.sources.get(index % self.sources.len().max(1)) else {
+            return Ok(());
+        };
         if source.is_ipv4() {
             set_bind_address_no_port(socket)?;
         }

@@ -2,7 +2,10 @@
 
 /// The error for an invalid spec: the field and the problem.
 pub(crate) fn refuse<T>(field: &'static str, problem: impl Into<String>) -> Result<T, LoadError> {
-    Err(LoadError::Spec { field, problem: problem.into() })
+    Err(LoadError::Spec {
+        field,
+        problem: problem.into(),
+    })
 }
 
 pub(crate) fn no_thread(error: impl std::fmt::Display) -> LoadError {

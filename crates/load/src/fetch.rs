@@ -47,7 +47,10 @@ pub fn fetch(address: SocketAddr, request: &RequestSpec, timeout: Duration) -> O
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Ok(0) if !reader.end() => return None,
             Ok(0) => true,
-            read => matches!(reader.read(&buffer[..read.ok()?], &mut look).ok()?, ReadProgress::Done { .. }),
+            read => matches!(
+                reader.read(&buffer[..read.ok()?], &mut look).ok()?,
+                ReadProgress::Done { .. }
+            ),
         };
         if is_whole {
             return Some(look.fetched(&reader));
@@ -70,8 +73,11 @@ struct ResponseSeen {
 impl Sink for ResponseSeen {
     fn head(&mut self, head: &ResponseHead<'_>) {
         let text = |value: &[u8]| String::from_utf8_lossy(value.trim_ascii()).into_owned();
-        self.headers =
-            head.headers.iter().map(|header| (header.name.to_owned(), text(header.value))).collect();
+        self.headers = head
+            .headers
+            .iter()
+            .map(|header| (header.name.to_owned(), text(header.value)))
+            .collect();
         self.content = Some(ContentReader::of(head));
     }
 

@@ -22,7 +22,8 @@ use crate::connection::TlsSettings;
 use crate::error::{no_thread, refuse};
 use crate::thread::{Common, PUBLISHED, Published, ThreadCommand, ThreadReport, ThreadsShared};
 use crate::{
-    Address, Arrivals, Lanes, LoadError, LoadSpec, RequestSpec, Until, clock, protocol, thread, trust,
+    Address, Arrivals, Lanes, LoadError, LoadSpec, RequestSpec, Until, clock, protocol, thread,
+    trust,
 };
 
 /// Maximum delay of an interrupt while a generator waits for its start time.
@@ -61,12 +62,21 @@ impl Generator {
         ensure_descriptors(spec.connections, spec.threads)?;
         let spec = Arc::new(spec);
         let threads = (0..spec.threads).map(|_| Published::default()).collect();
-        let shared = Arc::new(ThreadsShared { threads, ..ThreadsShared::default() });
-        let mut generator = Generator { threads: Vec::new(), spec: spec.clone(), shared: shared.clone() };
+        let shared = Arc::new(ThreadsShared {
+            threads,
+            ..ThreadsShared::default()
+        });
+        let mut generator = Generator {
+            threads: Vec::new(),
+            spec: spec.clone(),
+            shared: shared.clone(),
+        };
         for index in 0..spec.threads {
             let resume = spec.tls.as_ref().is_some_and(|tls| tls.resumption);
             let tls = tls.as_ref().map(|tls| tls.for_thread(resume));
-            generator.threads.push(spawn(&spec, index, (arena.clone(), tls, shared.clone()))?);
+            generator
+                .threads
+                .push(spawn(&spec, index, (arena.clone(), tls, shared.clone()))?);
         }
         for thread in &generator.threads {
             let ThreadReport::Started(started) = thread.next() else {
@@ -109,7 +119,9 @@ impl Generator {
             thread.tell(ThreadCommand::Prepare { allowance });
         }
         for thread in &self.threads {
-            let ThreadReport::Prepared = thread.next() else { unreachable!("the response to Prepare") };
+            let ThreadReport::Prepared = thread.next() else {
+                unreachable!("the response to Prepare")
+            };
         }
     }
 
@@ -121,9 +133,19 @@ impl Generator {
         for thread in &self.threads {
             thread.tell(ThreadCommand::Load { started_ns, until });
         }
-        let mut counts = self.threads.iter().map(GeneratorThread::counts).reduce(merged).unwrap_or_default();
+        let mut counts = self
+            .threads
+            .iter()
+            .map(GeneratorThread::counts)
+            .reduce(merged)
+            .unwrap_or_default();
         let buckets = &mut counts.successful_per_100_ms;
-        buckets.resize(buckets.len().max(counts.window_ns.div_ceil(BUCKET_NS) as usize), 0);
+        buckets.resize(
+            buckets
+                .len()
+                .max(counts.window_ns.div_ceil(BUCKET_NS) as usize),
+            0,
+        );
         if let (Some(open), Arrivals::Open { rate, .. }) = (&mut counts.open, self.spec.arrivals) {
             open.rate_per_s = rate.mean(counts.window_ns as f64 / 1e9);
         }
@@ -154,7 +176,8 @@ impl Generator {
         }
         let connections = u64::from(self.spec.connections);
         let mine = (thread as u64..connections).step_by(self.threads.len());
-        mine.map(|connection| dealt(total, connections, connection)).sum()
+        mine.map(|connection| dealt(total, connections, connection))
+            .sum()
     }
 }
 
@@ -166,7 +189,11 @@ impl Handle {
 
     /// Complete responses in this slice so far. Up to 50 ms old.
     pub fn done(&self) -> u64 {
-        self.0.threads.iter().map(|thread| thread.completed.load(Ordering::Relaxed)).sum()
+        self.0
+            .threads
+            .iter()
+            .map(|thread| thread.completed.load(Ordering::Relaxed))
+            .sum()
     }
 
     /// Returns the counts of the running slice so far, or `None` between slices. Takes a tenth of a second
@@ -175,8 +202,19 @@ impl Handle {
         self.0.watched.store(true, Ordering::Relaxed);
         std::thread::sleep(PUBLISHED);
         self.0.watched.store(false, Ordering::Relaxed);
-        let seen = |thread: &Published| thread.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.0.threads.iter().filter_map(seen).map(|counts| *counts).reduce(merged)
+        let seen = |thread: &Published| {
+            thread
+                .seen
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take()
+        };
+        self.0
+            .threads
+            .iter()
+            .filter_map(seen)
+            .map(|counts| *counts)
+            .reduce(merged)
     }
 }
 
@@ -197,7 +235,9 @@ impl Drop for Generator {
 
 impl GeneratorThread {
     fn tell(&self, command: ThreadCommand) {
-        self.commands.send(command).expect("a load thread has panicked");
+        self.commands
+            .send(command)
+            .expect("a load thread has panicked");
     }
 
     fn next(&self) -> ThreadReport {
@@ -205,7 +245,9 @@ impl GeneratorThread {
     }
 
     fn counts(&self) -> Counts {
-        let ThreadReport::Done(counts) = self.next() else { unreachable!("the response to Load") };
+        let ThreadReport::Done(counts) = self.next() else {
+            unreachable!("the response to Load")
+        };
         *counts
     }
 }
@@ -230,7 +272,11 @@ fn checked(spec: &LoadSpec) -> Result<(Arc<RequestArena>, Option<TlsSettings>), 
     check(spec)?;
     let arena = Arc::new(RequestArena::render(&requests(spec), &spec.users)?);
     check_requests(spec, &arena)?;
-    let tls = spec.tls.as_ref().map(|tls| trust::settings(tls, spec.protocol)).transpose()?;
+    let tls = spec
+        .tls
+        .as_ref()
+        .map(|tls| trust::settings(tls, spec.protocol))
+        .transpose()?;
     Ok((arena, tls))
 }
 
@@ -250,8 +296,14 @@ fn spawn(spec: &Arc<LoadSpec>, index: u32, common: Common) -> Result<GeneratorTh
     let (reports_end, reports) = channel();
     let (spec, ends) = (spec.clone(), (commands_end, reports_end));
     let named = std::thread::Builder::new().name(format!("load-{index}"));
-    let handle = named.spawn(move || thread::work(&spec, index, common, ends)).map_err(no_thread)?;
-    Ok(GeneratorThread { commands, reports, handle })
+    let handle = named
+        .spawn(move || thread::work(&spec, index, common, ends))
+        .map_err(no_thread)?;
+    Ok(GeneratorThread {
+        commands,
+        reports,
+        handle,
+    })
 }
 
 // Dividing one load among several generators. [`model::Counts::merge`] merges their counts.
@@ -275,16 +327,27 @@ impl LoadSpec {
 
     /// The same for generators with different thread counts. `threads` returns the count for an index and a
     /// number of connections.
-    pub fn divided_among(&self, generators: u32, threads: impl Fn(u32, u32) -> u32) -> Vec<LoadSpec> {
+    pub fn divided_among(
+        &self,
+        generators: u32,
+        threads: impl Fn(u32, u32) -> u32,
+    ) -> Vec<LoadSpec> {
         let generators = generators.clamp(1, self.connections.max(1));
-        let connections = |index: u32| dealt(self.connections.into(), generators.into(), index.into()) as u32;
-        let threads = |index: u32| threads(index, connections(index)).clamp(1, connections(index).max(1));
+        let connections =
+            |index: u32| dealt(self.connections.into(), generators.into(), index.into()) as u32;
+        let threads =
+            |index: u32| threads(index, connections(index)).clamp(1, connections(index).max(1));
         let of = (0..generators).map(threads).sum();
         let mut first = 0;
         let part = |index| {
             let lanes = Some(Lanes { first, of });
             first += threads(index);
-            LoadSpec { connections: connections(index), threads: threads(index), lanes, ..self.clone() }
+            LoadSpec {
+                connections: connections(index),
+                threads: threads(index),
+                lanes,
+                ..self.clone()
+            }
         };
         (0..generators).map(part).collect()
     }
@@ -303,17 +366,28 @@ const RESERVE: u64 = 32;
 pub(crate) fn ensure_descriptors(connections: u32, threads: u32) -> Result<(), LoadError> {
     let open = std::fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64);
     let needed = open + u64::from(connections) + u64::from(threads) + RESERVE;
-    let Rlimit { current: soft, maximum: hard } = getrlimit(Resource::Nofile);
+    let Rlimit {
+        current: soft,
+        maximum: hard,
+    } = getrlimit(Resource::Nofile);
     // `None` means no limit.
     if soft.is_none_or(|soft| needed <= soft) {
         return Ok(());
     }
-    let raised = setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard });
+    let raised = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: hard,
+            maximum: hard,
+        },
+    );
     let limit = if raised.is_ok() { hard } else { soft };
     match limit {
         Some(limit) if needed > limit => {
             let limit = format!("the limit of this process is {limit} (ulimit -n)");
-            Err(LoadError::System(format!("{needed} open files are needed, {limit}")))
+            Err(LoadError::System(format!(
+                "{needed} open files are needed, {limit}"
+            )))
         }
         _ => Ok(()),
     }
@@ -330,7 +404,12 @@ const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 /// Checks the spec's own values.
 fn check(spec: &LoadSpec) -> Result<(), LoadError> {
-    let LoadSpec { connections, threads, protocol, .. } = *spec;
+    let LoadSpec {
+        connections,
+        threads,
+        protocol,
+        ..
+    } = *spec;
     if connections == 0 {
         return refuse("load.connections", "0 is too few, at least 1");
     }
@@ -361,8 +440,13 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
 fn check_requests(spec: &LoadSpec, arena: &RequestArena) -> Result<(), LoadError> {
     let row = protocol::row(spec.protocol);
     let formless = arena.variants().find(|(_, bytes)| !(row.has_form)(bytes));
-    let Some((endpoint, _)) = formless else { return Ok(()) };
-    let problem = format!("{endpoint:?} cannot be sent over {}: it needs a host that is one", row.name);
+    let Some((endpoint, _)) = formless else {
+        return Ok(());
+    };
+    let problem = format!(
+        "{endpoint:?} cannot be sent over {}: it needs a host that is one",
+        row.name
+    );
     refuse("load.requests", problem)
 }
 
@@ -373,12 +457,17 @@ fn check_sources(spec: &LoadSpec, target: SocketAddr) -> Result<(), LoadError> {
             let problem = format!("{source} cannot reach {target}: one is IPv4, the other IPv6");
             return refuse("load.sources", problem);
         }
-        let family = if source.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let family = if source.is_ipv4() {
+            AddressFamily::INET
+        } else {
+            AddressFamily::INET6
+        };
         let bound = rustix::net::socket(family, SocketType::STREAM, None)
             .and_then(|socket| rustix::net::bind(&socket, &SocketAddr::new(source, 0)));
         if let Err(errno) = bound {
-            let problem =
-                format!("{source} cannot be connected from: {errno}; is it an address of this machine?");
+            let problem = format!(
+                "{source} cannot be connected from: {errno}; is it an address of this machine?"
+            );
             return refuse("load.sources", problem);
         }
     }
@@ -388,11 +477,17 @@ fn check_sources(spec: &LoadSpec, target: SocketAddr) -> Result<(), LoadError> {
 fn check_socket(spec: &LoadSpec, path: &Path) -> Result<(), LoadError> {
     let bytes = path.as_os_str().as_bytes();
     if let Some(source) = spec.sources.first() {
-        let problem = format!("{source} for the unix socket {}: sources are for TCP", path.display());
+        let problem = format!(
+            "{source} for the unix socket {}: sources are for TCP",
+            path.display()
+        );
         return refuse("load.sources", problem);
     }
     if bytes.is_empty() || bytes.contains(&0) {
-        let problem = format!("{:?} is no path of a unix socket", path.display().to_string());
+        let problem = format!(
+            "{:?} is no path of a unix socket",
+            path.display().to_string()
+        );
         return refuse("load.address", problem);
     }
     if bytes.len() > SOCKET_PATH_BYTES_MAX {

@@ -56,8 +56,8 @@ pub use model::{
     ArrivalProcess, Contract, Digest, Protocol, RATE_MAX_PER_S, Rate, ResponseField, Think, Until,
 };
 pub use spec::{
-    Address, Arrivals, ClientCertificate, DriverChoice, FirstRequest, Lanes, LoadSpec, RequestSpec, TlsSpec,
-    Trust, Users,
+    Address, Arrivals, ClientCertificate, DriverChoice, FirstRequest, Lanes, LoadSpec, RequestSpec,
+    TlsSpec, Trust, Users,
 };
 pub use values::{Values, ValuesError};
 

@@ -36,7 +36,13 @@ enum Law {
     /// The next arrival is number `k` of the whole load.
     Constant { k: u64, first: u64, step: u64 },
     /// The next arrival is due at this count of the whole load. Each window draws its own seed.
-    Poisson { count: f64, first: u32, step: u32, rng: Pcg64Mcg, seeds: Pcg64Mcg },
+    Poisson {
+        count: f64,
+        first: u32,
+        step: u32,
+        rng: Pcg64Mcg,
+        seeds: Pcg64Mcg,
+    },
 }
 
 /// The random generator of one thread. Its seed is drawn from a generator, because streams of consecutive
@@ -62,21 +68,41 @@ impl Pacer {
         let law = match pace.process {
             ArrivalProcess::Constant => {
                 let (first, step) = (thread.into(), threads.into());
-                Law::Constant { k: first, first, step }
+                Law::Constant {
+                    k: first,
+                    first,
+                    step,
+                }
             }
             ArrivalProcess::Poisson => {
                 let seeds = Pcg64Mcg::seed_from_u64(pace.seed);
-                Law::Poisson { count: 0.0, first: thread, step: threads, rng: seeds.clone(), seeds }
+                Law::Poisson {
+                    count: 0.0,
+                    first: thread,
+                    step: threads,
+                    rng: seeds.clone(),
+                    seeds,
+                }
             }
         };
-        Pacer { law, profile: RateProfile::new(pace.rate), due_ns: 0.0 }
+        Pacer {
+            law,
+            profile: RateProfile::new(pace.rate),
+            due_ns: 0.0,
+        }
     }
 
     /// Begins a window and restarts the rate. No two windows have the same Poisson arrivals.
     pub(crate) fn restart(&mut self) {
         match &mut self.law {
             Law::Constant { k, first, step: _ } => *k = *first,
-            Law::Poisson { count, first, rng, seeds, step: _ } => {
+            Law::Poisson {
+                count,
+                first,
+                rng,
+                seeds,
+                step: _,
+            } => {
                 (*rng, *count) = (Pcg64Mcg::seed_from_u64(seeds.next_u64()), 0.0);
                 grow(count, *first + 1, rng);
             }
@@ -101,7 +127,9 @@ impl Law {
     fn step(&mut self) {
         match self {
             Law::Constant { k, step, first: _ } => *k += *step,
-            Law::Poisson { count, step, rng, .. } => grow(count, *step, rng),
+            Law::Poisson {
+                count, step, rng, ..
+            } => grow(count, *step, rng),
         }
     }
 
@@ -145,9 +173,18 @@ impl RateProfile {
     fn new(rate: Rate) -> RateProfile {
         match rate {
             Rate::Constant(per_s) => RateProfile::Constant { per_s },
-            Rate::Ramp { from_per_s, to_per_s, over } => {
+            Rate::Ramp {
+                from_per_s,
+                to_per_s,
+                over,
+            } => {
                 let over_s = over.as_secs_f64();
-                RateProfile::Ramp { from_per_s, to_per_s, over_s, total: rate.due_by(over_s) }
+                RateProfile::Ramp {
+                    from_per_s,
+                    to_per_s,
+                    over_s,
+                    total: rate.due_by(over_s),
+                }
             }
         }
     }
@@ -159,9 +196,12 @@ impl RateProfile {
             // The product is exact up to 9 million arrivals, and rounded once beyond, so spacing never
             // drifts.
             RateProfile::Constant { per_s } => return count * NS_PER_S / per_s,
-            RateProfile::Ramp { from_per_s, to_per_s, over_s, total } => {
-                (from_per_s, to_per_s, over_s, total)
-            }
+            RateProfile::Ramp {
+                from_per_s,
+                to_per_s,
+                over_s,
+                total,
+            } => (from_per_s, to_per_s, over_s, total),
         };
         let per_s2 = (to_per_s - from_per_s) / over_s;
         let time_s = match count {

@@ -92,7 +92,10 @@ enum ReaderState {
 impl ResponseReader {
     /// Creates a reader for responses that have a body unless `bodiless` (the method is HEAD).
     pub(crate) fn new(bodiless: bool) -> ResponseReader {
-        ResponseReader { bodiless, ..ResponseReader::default() }
+        ResponseReader {
+            bodiless,
+            ..ResponseReader::default()
+        }
     }
 
     /// Discards the current response and waits for the head of the next one. `bodiless` is as in
@@ -152,7 +155,9 @@ impl ResponseReader {
                 self.body_bytes += used;
                 if *left == 0 {
                     self.state = ReaderState::Complete;
-                    return ReadProgress::Done { extra: count - used };
+                    return ReadProgress::Done {
+                        extra: count - used,
+                    };
                 }
             }
             ReaderState::Chunked(chunks) => {
@@ -172,7 +177,11 @@ impl ResponseReader {
     }
 
     /// Reads a head. Returns `Some(used)` if it was completed within `bytes`.
-    fn read_head(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<usize>, ResponseReadError> {
+    fn read_head(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<Option<usize>, ResponseReadError> {
         if self.carry.is_empty() {
             let used = self.parse(bytes, sink)?;
             if used.is_none() {
@@ -193,7 +202,11 @@ impl ResponseReader {
     }
 
     /// Parses a head from its first byte. Returns `Some(length)` if it is complete.
-    fn parse(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<usize>, ResponseReadError> {
+    fn parse(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<Option<usize>, ResponseReadError> {
         let bytes = &bytes[..bytes.len().min(HEAD_LIMIT_BYTES)];
         let mut space = [MaybeUninit::<httparse::Header<'_>>::uninit(); HEADERS_LIMIT];
         let mut response = httparse::Response::new(&mut []);
@@ -227,7 +240,10 @@ impl ResponseReader {
             // No more requests may follow (RFC 9112, 9.6), but the final response does.
             (None, close) => self.closing |= close,
             (Some(state), close) => {
-                sink.head(&ResponseHead { status, headers: response.headers });
+                sink.head(&ResponseHead {
+                    status,
+                    headers: response.headers,
+                });
                 self.status = status;
                 self.reusable = !close && !self.closing;
                 self.state = state;
@@ -236,7 +252,11 @@ impl ResponseReader {
         Ok(())
     }
 
-    fn read_body(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<ReadProgress, ResponseReadError> {
+    fn read_body(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<ReadProgress, ResponseReadError> {
         match &mut self.state {
             ReaderState::Chunked(chunks) => {
                 let (used, data) = chunks.read(bytes, sink)?;
@@ -245,11 +265,19 @@ impl ResponseReader {
                     return Ok(ReadProgress::More);
                 }
                 self.state = ReaderState::Complete;
-                Ok(ReadProgress::Done { extra: (bytes.len() - used) as u64 })
+                Ok(ReadProgress::Done {
+                    extra: (bytes.len() - used) as u64,
+                })
             }
-            ReaderState::Complete => Ok(ReadProgress::Done { extra: bytes.len() as u64 }),
+            ReaderState::Complete => Ok(ReadProgress::Done {
+                extra: bytes.len() as u64,
+            }),
             ReaderState::Length { left } => {
-                sink.content(&bytes[..bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX))]);
+                sink.content(
+                    &bytes[..bytes
+                        .len()
+                        .min(usize::try_from(*left).unwrap_or(usize::MAX))],
+                );
                 Ok(self.skip(bytes.len() as u64))
             }
             ReaderState::UntilClose | ReaderState::Head => {
@@ -319,8 +347,12 @@ enum TransferCoding {
 
 /// Scans the headers once. Most are distinguished by the length of their name.
 fn said(headers: &[httparse::Header<'_>]) -> FramingHeaders {
-    let mut said =
-        FramingHeaders { length: Ok(None), coding: TransferCoding::None, close: false, keep_alive: false };
+    let mut said = FramingHeaders {
+        length: Ok(None),
+        coding: TransferCoding::None,
+        close: false,
+        keep_alive: false,
+    };
     for header in headers {
         let is = |name: &str| model::header::is_same(header.name, name);
         let each = match header.name.len() {
@@ -344,7 +376,9 @@ impl FramingHeaders {
 
     fn content_length(&mut self, text: &[u8]) {
         self.length = match (self.length, decimal(text)) {
-            (Ok(before), Some(length)) if before.is_none_or(|before| before == length) => Ok(Some(length)),
+            (Ok(before), Some(length)) if before.is_none_or(|before| before == length) => {
+                Ok(Some(length))
+            }
             _ => Err(ResponseReadError::Malformed),
         };
     }
@@ -432,7 +466,11 @@ impl Chunks {
 
     /// Reads bytes up to the end of the body and passes data to `sink`. Returns the number of bytes read and
     /// of data bytes.
-    fn read(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<(usize, u64), ResponseReadError> {
+    fn read(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<(usize, u64), ResponseReadError> {
         let (mut used, mut data) = (0, 0);
         while used < bytes.len() && self.at != At::End {
             if self.at == At::Data {
@@ -452,7 +490,9 @@ impl Chunks {
     /// Processes one byte of framing.
     fn step(&mut self, byte: u8) -> Result<(), ResponseReadError> {
         self.at = match (self.at, byte) {
-            (At::SizeStart | At::SizeDigits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => self.digit(byte)?,
+            (At::SizeStart | At::SizeDigits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+                self.digit(byte)?
+            }
             (At::SizeDigits | At::SizeBlank | At::Extension, b'\r') => At::SizeLf,
             (At::SizeDigits | At::SizeBlank, b' ' | b'\t') => self.within_line(At::SizeBlank)?,
             (At::SizeDigits | At::SizeBlank, b';') => self.within_line(At::Extension)?,
@@ -480,19 +520,33 @@ impl Chunks {
             self.left = 0;
             self.line_bytes = 0;
         }
-        let value = (byte as char).to_digit(16).ok_or(ResponseReadError::Malformed)?;
-        self.left = self.left.checked_mul(16).ok_or(ResponseReadError::Malformed)? + u64::from(value);
+        let value = (byte as char)
+            .to_digit(16)
+            .ok_or(ResponseReadError::Malformed)?;
+        self.left = self
+            .left
+            .checked_mul(16)
+            .ok_or(ResponseReadError::Malformed)?
+            + u64::from(value);
         self.within_line(At::SizeDigits)
     }
 
     fn size_known(&mut self) -> At {
         self.line_bytes = 0;
-        if self.left == 0 { At::TrailerStart } else { At::Data }
+        if self.left == 0 {
+            At::TrailerStart
+        } else {
+            At::Data
+        }
     }
 
     fn within_line(&mut self, next: At) -> Result<At, ResponseReadError> {
         self.line_bytes += 1;
-        if self.line_bytes > HEAD_LIMIT_BYTES { Err(ResponseReadError::TooLarge) } else { Ok(next) }
+        if self.line_bytes > HEAD_LIMIT_BYTES {
+            Err(ResponseReadError::TooLarge)
+        } else {
+            Ok(next)
+        }
     }
 }
 

@@ -27,12 +27,18 @@ const EVENTS_MAX: usize = 256;
 const BUFFER_BYTES: usize = 32 * 1024;
 
 /// Events after which the socket must be read, including an end or an error.
-const READABLE: EventFlags =
-    EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::HUP).union(EventFlags::ERR);
+const READABLE: EventFlags = EventFlags::IN
+    .union(EventFlags::RDHUP)
+    .union(EventFlags::HUP)
+    .union(EventFlags::ERR);
 /// The peer sends no more: reading must continue until the end is seen.
-const ENDING: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
-const INTEREST: EventFlags =
-    EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
+const ENDING: EventFlags = EventFlags::RDHUP
+    .union(EventFlags::HUP)
+    .union(EventFlags::ERR);
+const INTEREST: EventFlags = EventFlags::IN
+    .union(EventFlags::OUT)
+    .union(EventFlags::RDHUP)
+    .union(EventFlags::ET);
 
 pub(crate) struct Readiness {
     epoll: OwnedFd,
@@ -55,8 +61,15 @@ impl Readiness {
 
     /// Checks that the kernel supports the wait used by a turn. If it failed, a turn would not wait at all.
     pub(crate) fn probe(&self) -> Result<(), Errno> {
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        match epoll::wait(&self.epoll, spare_capacity(&mut Vec::with_capacity(1)), Some(&now)) {
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        match epoll::wait(
+            &self.epoll,
+            spare_capacity(&mut Vec::with_capacity(1)),
+            Some(&now),
+        ) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(errno),
         }
@@ -79,7 +92,9 @@ impl Readiness {
 
     /// Handles the end of a connection attempt, successful or not.
     fn connected(&mut self, worker: &mut Worker, index: usize, flags: EventFlags) {
-        let Some(socket) = &self.sockets[index] else { return };
+        let Some(socket) = &self.sockets[index] else {
+            return;
+        };
         match driver::end_connect(socket) {
             Ok(()) if flags.contains(EventFlags::OUT) => {
                 let act = worker.opened(index, clock::monotonic_ns());
@@ -104,9 +119,14 @@ impl Readiness {
         let mut now_ns = 0;
         while let Some(socket) = &self.sockets[index] {
             let skippable = worker.skippable(index) as usize;
-            let asked = if skippable > 0 { skippable } else { self.buffer.len() };
+            let asked = if skippable > 0 {
+                skippable
+            } else {
+                self.buffer.len()
+            };
             let got = match skippable {
-                0 => rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty()).map(|(_, got)| got),
+                0 => rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty())
+                    .map(|(_, got)| got),
                 many => throw_away(socket, many),
             };
             if matches!(got, Err(Errno::AGAIN)) {
@@ -137,7 +157,8 @@ impl Readiness {
     /// Handles a failed write: the peer may have responded before it left, as with 413 to a long request.
     fn last_words(&mut self, worker: &mut Worker, index: usize, errno: Errno) -> Action {
         while let Some(socket) = &self.sockets[index] {
-            let got = rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty()).map(|(_, got)| got);
+            let got = rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty())
+                .map(|(_, got)| got);
             let act = match got {
                 Ok(0) | Err(_) => break,
                 Ok(got) => worker.received(index, clock::monotonic_ns(), &mut self.buffer[..got]),
@@ -156,8 +177,10 @@ impl Driver for Readiness {
     }
 
     fn turn(&mut self, worker: &mut Worker, wait_ns: u64) -> bool {
-        let wait =
-            Timespec { tv_sec: (wait_ns / 1_000_000_000) as i64, tv_nsec: (wait_ns % 1_000_000_000) as _ };
+        let wait = Timespec {
+            tv_sec: (wait_ns / 1_000_000_000) as i64,
+            tv_nsec: (wait_ns % 1_000_000_000) as _,
+        };
         let mut events = std::mem::take(&mut self.events);
         events.clear();
         // Without events (interrupted by a signal) the next turn simply waits again.
@@ -171,7 +194,9 @@ impl Driver for Readiness {
     }
 
     fn write(&mut self, worker: &mut Worker, index: usize) -> Action {
-        let Some(socket) = &self.sockets[index] else { return Action::Wait };
+        let Some(socket) = &self.sockets[index] else {
+            return Action::Wait;
+        };
         while let Some(bytes) = worker.output(index) {
             match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL) {
                 Ok(count) => worker.wrote(index, count),
@@ -185,7 +210,12 @@ impl Driver for Readiness {
 
     fn connect(&mut self, index: usize) -> Result<(), Errno> {
         let socket = self.route.begin(index)?;
-        epoll::add(&self.epoll, &socket, EventData::new_u64(index as u64), INTEREST)?;
+        epoll::add(
+            &self.epoll,
+            &socket,
+            EventData::new_u64(index as u64),
+            INTEREST,
+        )?;
         self.sockets[index] = Some(socket);
         Ok(())
     }
@@ -206,7 +236,14 @@ impl Driver for Readiness {
 fn throw_away(socket: &OwnedFd, count: usize) -> Result<usize, Errno> {
     // SAFETY: with MSG_TRUNC on a TCP socket the kernel writes nothing to the buffer, so none is needed. The
     // descriptor is open as long as the borrow.
-    let got = unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), count, libc::MSG_TRUNC) };
+    let got = unsafe {
+        libc::recv(
+            socket.as_raw_fd(),
+            std::ptr::null_mut(),
+            count,
+            libc::MSG_TRUNC,
+        )
+    };
     match usize::try_from(got) {
         Ok(got) => Ok(got),
         Err(_) => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),

@@ -85,26 +85,45 @@ impl<'r> Renderer<'r> {
     ) -> Result<Renderer<'r>, LoadError> {
         check_method(&request.method)?;
         if !request.host.bytes().all(is_value) {
-            return refuse("load.host", format!("{:?} contains a control character", request.host));
+            return refuse(
+                "load.host",
+                format!("{:?} contains a control character", request.host),
+            );
         }
-        let names = TemplateNames { values: request.values.as_ref(), captured };
+        let names = TemplateNames {
+            values: request.values.as_ref(),
+            captured,
+        };
         let path = read("load.path", request.path.as_bytes(), names)?;
         check_path(&request.path, &path)?;
         let header = |(name, value): &(String, String)| header(name, value, names);
-        let headers: Vec<RequestTemplate> = request.headers.iter().map(header).collect::<Result<_, _>>()?;
+        let headers: Vec<RequestTemplate> = request
+            .headers
+            .iter()
+            .map(header)
+            .collect::<Result<_, _>>()?;
         let body = read("load.body", &request.body, names)?;
         if body.has_columns() && has(request, "transfer-encoding") {
-            let problem =
-                "Transfer-Encoding frames a body as it is written, not as values fill it; leave it out";
+            let problem = "Transfer-Encoding frames a body as it is written, not as values fill it; leave it out";
             return refuse("load.headers", problem);
         }
         if body.uses(|number| number >= names.columns()) && has(request, "content-length") {
-            let problem = "Content-Length is not known before captured values fill the body; leave it out";
+            let problem =
+                "Content-Length is not known before captured values fill the body; leave it out";
             return refuse("load.headers", problem);
         }
         let body_escape: Escape = if is_json(request) { json } else { raw };
         let (columns, filled_body) = (names.columns(), Vec::new());
-        Ok(Renderer { request, columns, cookies, path, headers, body, body_escape, filled_body })
+        Ok(Renderer {
+            request,
+            columns,
+            cookies,
+            path,
+            headers,
+            body,
+            body_escape,
+            filled_body,
+        })
     }
 
     /// Number of different requests: one for each row if a value is used, otherwise one.
@@ -116,7 +135,10 @@ impl<'r> Renderer<'r> {
     /// Whether there is a placeholder of a column.
     pub(crate) fn uses_values(&self) -> bool {
         let is_column = |number| number < self.columns;
-        [&self.path, &self.body].into_iter().chain(&self.headers).any(|template| template.uses(is_column))
+        [&self.path, &self.body]
+            .into_iter()
+            .chain(&self.headers)
+            .any(|template| template.uses(is_column))
     }
 
     /// Appends the request of one row (from 0) to `out`, and returns its holes in order.
@@ -133,7 +155,8 @@ impl<'r> Renderer<'r> {
 
         out.extend_from_slice(request.method.as_bytes());
         out.push(b' ');
-        self.path.fill(out, writer((request, row), columns, percent, &mut holes))?;
+        self.path
+            .fill(out, writer((request, row), columns, percent, &mut holes))?;
         out.extend_from_slice(b" HTTP/1.1\r\n");
         if !has(request, "host") {
             push_field(out, "Host", &request.host);
@@ -143,23 +166,42 @@ impl<'r> Renderer<'r> {
         }
         if wants_length(request) {
             let length = self.filled_body.len().to_string();
-            push_field(out, "Content-Length", if in_body.is_empty() { &length } else { "" });
+            push_field(
+                out,
+                "Content-Length",
+                if in_body.is_empty() { &length } else { "" },
+            );
             let what = Filling::BodyBytes;
-            holes.extend((!in_body.is_empty()).then_some(Hole { at: out.len() - 2, what }));
+            holes.extend((!in_body.is_empty()).then_some(Hole {
+                at: out.len() - 2,
+                what,
+            }));
         }
         let mut wants_cookies = self.cookies;
         for ((name, _), template) in request.headers.iter().zip(&self.headers) {
             self.push_header((row, name), template, out, &mut holes)?;
             if wants_cookies && header::is_same(name, "cookie") {
                 wants_cookies = false;
-                holes.push(Hole { at: out.len() - 2, what: Filling::MoreCookies });
+                holes.push(Hole {
+                    at: out.len() - 2,
+                    what: Filling::MoreCookies,
+                });
             }
         }
-        holes.extend(wants_cookies.then_some(Hole { at: out.len(), what: Filling::Cookies }));
+        holes.extend(wants_cookies.then_some(Hole {
+            at: out.len(),
+            what: Filling::Cookies,
+        }));
         out.extend_from_slice(b"\r\n");
         let body_at = out.len();
-        holes.extend((!in_body.is_empty()).then_some(Hole { at: body_at, what: Filling::Body }));
-        holes.extend(in_body.into_iter().map(|hole| Hole { at: hole.at + body_at, ..hole }));
+        holes.extend((!in_body.is_empty()).then_some(Hole {
+            at: body_at,
+            what: Filling::Body,
+        }));
+        holes.extend(in_body.into_iter().map(|hole| Hole {
+            at: hole.at + body_at,
+            ..hole
+        }));
         out.extend_from_slice(&self.filled_body);
         holes.iter_mut().for_each(|hole| hole.at -= begin);
         Ok(holes)
@@ -177,7 +219,10 @@ impl<'r> Renderer<'r> {
         let start = out.len();
         template.fill(out, |column, out| {
             if let Some(number) = column.checked_sub(self.columns) {
-                holes.push(Hole { at: out.len(), what: Filling::Value(number, raw) });
+                holes.push(Hole {
+                    at: out.len(),
+                    what: Filling::Value(number, raw),
+                });
                 return Ok(());
             }
             let value = cell(self.request, row, column);
@@ -193,8 +238,10 @@ impl<'r> Renderer<'r> {
             && out[start..].trim_ascii() != length.to_string().as_bytes()
         {
             let value = String::from_utf8_lossy(&out[start..]);
-            let problem =
-                format!("{name}: {value} does not agree with the body of {}", many(length as u64, "byte"));
+            let problem = format!(
+                "{name}: {value} does not agree with the body of {}",
+                many(length as u64, "byte")
+            );
             return refuse("load.headers", problem + &self.origin(row, None));
         }
         out.extend_from_slice(b"\r\n");
@@ -222,7 +269,10 @@ fn writer(
     move |column, out| {
         match column.checked_sub(columns) {
             None => escape(cell(request, row, column), out),
-            Some(number) => holes.push(Hole { at: out.len(), what: Filling::Value(number, escape) }),
+            Some(number) => holes.push(Hole {
+                at: out.len(),
+                what: Filling::Value(number, escape),
+            }),
         }
         Ok(())
     }
@@ -230,7 +280,10 @@ fn writer(
 
 /// Without values there is no placeholder, so this is not called.
 fn cell(request: &RequestSpec, row: usize, column: usize) -> &str {
-    request.values.as_ref().map_or("", |values| values.cell(row, column))
+    request
+        .values
+        .as_ref()
+        .map_or("", |values| values.cell(row, column))
 }
 
 fn raw(value: &str, out: &mut Vec<u8>) {
@@ -264,7 +317,11 @@ fn is_json(request: &RequestSpec) -> bool {
     header::values(&request.headers, CONTENT_TYPE).any(|value| is_json(value))
 }
 
-fn read(field: &'static str, text: &[u8], names: TemplateNames<'_>) -> Result<RequestTemplate, LoadError> {
+fn read(
+    field: &'static str,
+    text: &[u8],
+    names: TemplateNames<'_>,
+) -> Result<RequestTemplate, LoadError> {
     RequestTemplate::read(text, names).or_else(|problem| refuse(field, problem))
 }
 
@@ -276,11 +333,15 @@ fn header(name: &str, value: &str, names: TemplateNames<'_>) -> Result<RequestTe
         .or_else(|problem| refuse("load.headers", format!("{name}: {problem}")))?;
     if !template.texts().all(is_value) {
         // Without the value, which may be a secret.
-        return refuse("load.headers", format!("{name}: its value contains a control character"));
+        return refuse(
+            "load.headers",
+            format!("{name}: its value contains a control character"),
+        );
     }
     if template.has_columns() && header::is_same(name, CONTENT_TYPE) {
-        let problem =
-            format!("{name}: {value:?} decides how values are written into the body and has one itself");
+        let problem = format!(
+            "{name}: {value:?} decides how values are written into the body and has one itself"
+        );
         return refuse("load.headers", problem + "; make a request of each type");
     }
     Ok(template)
@@ -291,7 +352,10 @@ fn check_method(method: &str) -> Result<(), LoadError> {
         return refuse("load.method", format!("{method:?} is no HTTP method"));
     }
     if method == "CONNECT" {
-        return refuse("load.method", "CONNECT opens a tunnel, which cannot be loaded");
+        return refuse(
+            "load.method",
+            "CONNECT opens a tunnel, which cannot be loaded",
+        );
     }
     Ok(())
 }
@@ -304,7 +368,10 @@ fn check_path(path: &str, template: &RequestTemplate) -> Result<(), LoadError> {
     }
     if let Some(byte) = template.texts().find(|byte| !byte.is_ascii_graphic()) {
         let shown = byte.escape_ascii();
-        return refuse("load.path", format!("{path:?} contains '{shown}', which must be %-escaped"));
+        return refuse(
+            "load.path",
+            format!("{path:?} contains '{shown}', which must be %-escaped"),
+        );
     }
     Ok(())
 }

@@ -96,12 +96,23 @@ impl SilenceWatch {
     #[cold]
     fn end_stretch(&mut self, to_ns: u64) {
         let (from_ns, waiting_ns) = (self.last_ns, self.waiting_ns);
-        let waiting =
-            self.in_flight.iter().zip(&self.lost).map(|(under_way, lost)| under_way + lost).collect();
-        self.stretches.push(SilentSpan { from_ns, waiting_ns, to_ns, waiting });
+        let waiting = self
+            .in_flight
+            .iter()
+            .zip(&self.lost)
+            .map(|(under_way, lost)| under_way + lost)
+            .collect();
+        self.stretches.push(SilentSpan {
+            from_ns,
+            waiting_ns,
+            to_ns,
+            waiting,
+        });
         if self.stretches.len() > STRETCHES_MAX {
             let lengths = self.stretches.iter().map(SilentSpan::waited_ns).enumerate();
-            let shortest = lengths.min_by_key(|(_, waited_ns)| *waited_ns).map_or(0, |(place, _)| place);
+            let shortest = lengths
+                .min_by_key(|(_, waited_ns)| *waited_ns)
+                .map_or(0, |(place, _)| place);
             self.stretches.remove(shortest);
         }
     }
@@ -119,15 +130,34 @@ impl SilenceWatch {
             self.end_stretch(now_ns);
             last_ns = now_ns;
         }
-        let since_start = |ns: u64| if ns == u64::MAX { ns } else { ns.saturating_sub(self.started_ns) };
+        let since_start = |ns: u64| {
+            if ns == u64::MAX {
+                ns
+            } else {
+                ns.saturating_sub(self.started_ns)
+            }
+        };
         let stretch = |stretch: &SilentSpan| {
-            let waiting_ns = if stretch.is_unusual(known, usual_ns) { stretch.waiting_ns } else { u64::MAX };
-            let [from_ns, waiting_ns, to_ns] = [stretch.from_ns, waiting_ns, stretch.to_ns].map(since_start);
-            Silence { from_ns, waiting_ns, to_ns }
+            let waiting_ns = if stretch.is_unusual(known, usual_ns) {
+                stretch.waiting_ns
+            } else {
+                u64::MAX
+            };
+            let [from_ns, waiting_ns, to_ns] =
+                [stretch.from_ns, waiting_ns, stretch.to_ns].map(since_start);
+            Silence {
+                from_ns,
+                waiting_ns,
+                to_ns,
+            }
         };
         let mut silent: Vec<Silence> = self.stretches.iter().map(stretch).collect();
         // After its end a thread does not keep others from being silent.
-        silent.push(Silence { from_ns: since_start(last_ns), waiting_ns: u64::MAX, to_ns: u64::MAX });
+        silent.push(Silence {
+            from_ns: since_start(last_ns),
+            waiting_ns: u64::MAX,
+            to_ns: u64::MAX,
+        });
         if self.stretches.is_empty() {
             self.note_usual(now_ns, known, usual_ns);
         }
@@ -155,7 +185,12 @@ impl SilentSpan {
     /// Whether requests of any endpoint waited for much longer than others of it. Never true for an endpoint
     /// that is always slow, or whose other latencies are unknown.
     fn is_unusual(&self, known: &[Option<&Latencies>], usual_ns: &[Option<u64>]) -> bool {
-        let waiting = self.waiting.iter().zip(known).zip(usual_ns).filter(|((waiting, _), _)| **waiting > 0);
+        let waiting = self
+            .waiting
+            .iter()
+            .zip(known)
+            .zip(usual_ns)
+            .filter(|((waiting, _), _)| **waiting > 0);
         let mut usual = waiting.filter_map(|((waiting, known), earlier_ns)| {
             let of_others = known.and_then(|known| usual_of_others(known, u64::from(*waiting)));
             of_others.or(*earlier_ns)
@@ -168,7 +203,11 @@ impl SilentSpan {
 fn usual_of_others(latencies: &Latencies, waiting: u64) -> Option<u64> {
     let count = latencies.count();
     let others = count.checked_sub(waiting).filter(|others| *others > 0)?;
-    Some(latencies.quantile(USUAL_Q * others as f64 / count as f64)?.ns())
+    Some(
+        latencies
+            .quantile(USUAL_Q * others as f64 / count as f64)?
+            .ns(),
+    )
 }
 
 #[cfg(test)]

@@ -92,7 +92,9 @@ impl LoadSpec {
 
     /// Its requests, followed by those that users send first.
     pub(crate) fn all_requests(&self) -> impl Iterator<Item = &RequestSpec> {
-        self.requests.iter().chain(self.users.first.iter().map(|first| &first.request))
+        self.requests
+            .iter()
+            .chain(self.users.first.iter().map(|first| &first.request))
     }
 }
 
@@ -276,7 +278,12 @@ pub struct RequestSpec {
 impl RequestSpec {
     /// A request without headers and without a body.
     pub fn new(method: &str, path: &str, host: &str) -> RequestSpec {
-        RequestSpec { method: method.into(), path: path.into(), host: host.into(), ..RequestSpec::default() }
+        RequestSpec {
+            method: method.into(),
+            path: path.into(),
+            host: host.into(),
+            ..RequestSpec::default()
+        }
     }
 
     /// Its name in reports: its name, or `METHOD path` if it has none.
@@ -317,6 +324,8 @@ mod as_base64 {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-        STANDARD.decode(String::deserialize(deserializer)?).map_err(D::Error::custom)
+        STANDARD
+            .decode(String::deserialize(deserializer)?)
+            .map_err(D::Error::custom)
     }
 }

@@ -69,7 +69,9 @@ impl ThreadTally {
             },
             silence: SilenceWatch::new(endpoints),
             status: vec![0; STATUS_CODES].into(),
-            endpoints: (0..endpoints).map(|_| vec![OutcomeCell::new(Some(USUAL), open_loop)]).collect(),
+            endpoints: (0..endpoints)
+                .map(|_| vec![OutcomeCell::new(Some(USUAL), open_loop)])
+                .collect(),
         }
     }
 
@@ -91,7 +93,9 @@ impl ThreadTally {
             counts.first_successful += u64::from(ok);
             counts.first_in_flight_ns += latency_ns;
         }
-        counts.first_byte.record(request.first_byte_ns.unwrap_or(latency_ns));
+        counts
+            .first_byte
+            .record(request.first_byte_ns.unwrap_or(latency_ns));
         if let Some(since_start_ns) = since_start_ns {
             counts.responses_in_window += 1;
             if ok {
@@ -112,7 +116,12 @@ impl ThreadTally {
 
     /// Means of the responses so far. `None` before the first.
     pub(crate) fn means(&self) -> Option<Means> {
-        let Counts { responses, in_flight_ns, body_bytes, .. } = self.counts;
+        let Counts {
+            responses,
+            in_flight_ns,
+            body_bytes,
+            ..
+        } = self.counts;
         Some(Means {
             latency_ns: in_flight_ns.checked_div(responses)?,
             body_bytes: body_bytes.checked_div(responses)?,
@@ -122,7 +131,11 @@ impl ThreadTally {
     /// The latency of the slowest request, or its lower bound. 0 before the first has ended.
     pub(crate) fn slowest_ns(&self) -> u64 {
         let cells = self.endpoints.iter().flatten();
-        cells.filter_map(|cell| cell.latency.max()).map(Quantile::ns).max().unwrap_or(0)
+        cells
+            .filter_map(|cell| cell.latency.max())
+            .map(Quantile::ns)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Counts a request that begins, in the window or after it.
@@ -148,28 +161,56 @@ impl ThreadTally {
         (now_ns, usual_ns): (u64, &mut [Option<u64>]),
     ) -> Counts {
         let mut counts = with_totals(self.counts, &self.endpoints);
-        let known: Vec<Option<&Latencies>> =
-            self.endpoints.iter().map(|cells| most_frequent(cells)).collect();
+        let known: Vec<Option<&Latencies>> = self
+            .endpoints
+            .iter()
+            .map(|cells| most_frequent(cells))
+            .collect();
         counts.silent = self.silence.finish(now_ns, &known, usual_ns);
-        let hit = self.status.iter().enumerate().filter(|(_, count)| **count > 0);
+        let hit = self
+            .status
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0);
         counts.status = hit.map(|(status, count)| (status as u16, *count)).collect();
         let ended = counts.responses + counts.timed_out + counts.broken + counts.unfinished;
-        debug_assert_eq!(counts.sent, ended, "every request sent has ended in one way");
-        debug_assert_eq!(counts.sent, counts.latency.count(), "every request sent is a sample");
+        debug_assert_eq!(
+            counts.sent, ended,
+            "every request sent has ended in one way"
+        );
+        debug_assert_eq!(
+            counts.sent,
+            counts.latency.count(),
+            "every request sent is a sample"
+        );
         if let Some(open) = &mut counts.open {
             open.intended = counts.sent + open.unsent;
-            debug_assert_eq!(open.intended, open.response.count(), "every request due is a sample");
+            debug_assert_eq!(
+                open.intended,
+                open.response.count(),
+                "every request due is a sample"
+            );
             debug_assert_eq!(open.intended, open.queued + open.schedule_lag.count());
         }
-        let ChecksSeen { failures, endpoints: seen, unknown_coding } = seen;
+        let ChecksSeen {
+            failures,
+            endpoints: seen,
+            unknown_coding,
+        } = seen;
         let each = self.endpoints.into_iter().zip(endpoints).zip(seen);
         let each = each.filter_map(|((cells, ArenaEndpoint { name, is_drawn, .. }), seen)| {
             let EndpointSeen { contents, sampled } = seen;
             counts.sampled.merge(sampled);
-            let mut counts = EndpointCounts { contents, sampled, ..EndpointCounts::new(name) };
+            let mut counts = EndpointCounts {
+                contents,
+                sampled,
+                ..EndpointCounts::new(name)
+            };
             let seen = cells.into_iter().filter(OutcomeCell::is_seen);
             seen.for_each(|cell| cell.add_to(&mut counts));
-            counts.outcomes.sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
+            counts
+                .outcomes
+                .sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
             (*is_drawn || counts.sent > 0).then_some(counts)
         });
         let each: Vec<EndpointCounts> = each.collect();
@@ -204,22 +245,33 @@ impl ThreadTally {
 
     pub(crate) fn error(&mut self, phase: Phase, cause: Cause) {
         let errors = &mut self.counts.errors;
-        match errors.iter_mut().find(|known| (known.phase, known.cause) == (phase, cause)) {
+        match errors
+            .iter_mut()
+            .find(|known| (known.phase, known.cause) == (phase, cause))
+        {
             Some(known) => known.count += 1,
-            None => errors.push(ErrorCount { phase, cause, count: 1 }),
+            None => errors.push(ErrorCount {
+                phase,
+                cause,
+                count: 1,
+            }),
         }
     }
 
     /// Counts an arrival by its due time after the start of the window.
     pub(crate) fn due(&mut self, since_start_ns: u64) {
-        let Some(open) = &mut self.counts.open else { return };
+        let Some(open) = &mut self.counts.open else {
+            return;
+        };
         count_in(&mut open.due_per_100_ms, since_start_ns);
     }
 
     /// Counts an arrival sent `late_ns` after its intended time although a connection was free. `None` means
     /// that no connection was free.
     pub(crate) fn depart(&mut self, late_ns: Option<u64>) {
-        let Some(open) = &mut self.counts.open else { return };
+        let Some(open) = &mut self.counts.open else {
+            return;
+        };
         match late_ns {
             Some(late_ns) => open.schedule_lag.record(late_ns),
             None => open.queued += 1,
@@ -229,8 +281,13 @@ impl ThreadTally {
     /// Counts an arrival of this endpoint that was due and never sent, with its age. `free` means a
     /// connection was free.
     pub(crate) fn leave_unsent(&mut self, endpoint: u16, age_ns: u64, free: bool) {
-        self.cell(endpoint, None).response.iter_mut().for_each(|response| response.censor(age_ns));
-        let Some(open) = &mut self.counts.open else { return };
+        self.cell(endpoint, None)
+            .response
+            .iter_mut()
+            .for_each(|response| response.censor(age_ns));
+        let Some(open) = &mut self.counts.open else {
+            return;
+        };
         open.unsent += 1;
         match free {
             true => open.schedule_lag.censor(age_ns),
@@ -290,7 +347,10 @@ fn with_totals(counts: Counts, endpoints: &[Vec<OutcomeCell>]) -> Counts {
 
 /// The latencies of the most frequent outcome of an endpoint. `None` if there are none.
 fn most_frequent(cells: &[OutcomeCell]) -> Option<&Latencies> {
-    let latencies = cells.iter().map(|cell| &cell.latency).filter(|latencies| !latencies.is_empty());
+    let latencies = cells
+        .iter()
+        .map(|cell| &cell.latency)
+        .filter(|latencies| !latencies.is_empty());
     latencies.max_by_key(|latencies| latencies.count())
 }
 
@@ -304,12 +364,19 @@ fn count_in(buckets: &mut Vec<u32>, since_start_ns: u64) {
 
 impl OutcomeCell {
     fn new(status: Option<u16>, open_loop: bool) -> OutcomeCell {
-        OutcomeCell { status, response: open_loop.then(Latencies::new), ..OutcomeCell::default() }
+        OutcomeCell {
+            status,
+            response: open_loop.then(Latencies::new),
+            ..OutcomeCell::default()
+        }
     }
 
     /// Whether there were any such requests, sent or due.
     fn is_seen(&self) -> bool {
-        [Some(&self.latency), self.response.as_ref()].into_iter().flatten().any(|of| !of.is_empty())
+        [Some(&self.latency), self.response.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|of| !of.is_empty())
     }
 
     fn add_to(self, endpoint: &mut EndpointCounts) {
@@ -318,6 +385,10 @@ impl OutcomeCell {
         endpoint.successful_in_window += self.ok_in_window;
         endpoint.body_bytes += self.bytes_body;
         let response = self.response.unwrap_or_else(Latencies::none);
-        endpoint.outcomes.push(EndpointOutcome { status: self.status, response, latency: self.latency });
+        endpoint.outcomes.push(EndpointOutcome {
+            status: self.status,
+            response,
+            latency: self.latency,
+        });
     }
 }

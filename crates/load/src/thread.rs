@@ -32,7 +32,8 @@ const AWAY_MIN_NS: u64 = 20_000_000;
 /// Number of ticks between two publications of progress.
 const PUBLISH_TICKS: u32 = 5;
 /// Time within which every working thread has published once more.
-pub(crate) const PUBLISHED: Duration = Duration::from_millis(2 * PUBLISH_TICKS as u64 * TICK_NS / 1_000_000);
+pub(crate) const PUBLISHED: Duration =
+    Duration::from_millis(2 * PUBLISH_TICKS as u64 * TICK_NS / 1_000_000);
 /// A shorter window is one of many.
 const LISTENED_NS: u64 = 100_000_000;
 /// Interval between connection attempts before a window, over all threads of a load. Accepting one costs a
@@ -140,19 +141,37 @@ impl LoadThread {
         if !spec.cpus.is_empty() {
             pin(spec.cpus[index as usize % spec.cpus.len()])?;
         }
-        let Lanes { first, of } = spec.lanes.unwrap_or(Lanes { first: 0, of: spec.threads });
+        let Lanes { first, of } = spec.lanes.unwrap_or(Lanes {
+            first: 0,
+            of: spec.threads,
+        });
         let sampler = RequestSampler::new(arena.clone(), spec.seed, first + index);
         let pacer = match spec.arrivals {
             Arrivals::Closed => None,
-            Arrivals::Open { rate, process, seed } => {
+            Arrivals::Open {
+                rate,
+                process,
+                seed,
+            } => {
                 // Otherwise the kernel may wake this thread 50 µs late to save wake-ups. If this fails, the
                 // lag is reported.
                 let _ = set_current_timer_slack(NonZeroU64::new(1));
-                Some(Pacer::new(SharedPace { rate, process, seed }, first + index, of))
+                Some(Pacer::new(
+                    SharedPace {
+                        rate,
+                        process,
+                        seed,
+                    },
+                    first + index,
+                    of,
+                ))
             }
         };
-        let contract = |request: &RequestSpec| request.contract.as_ref().unwrap_or(&spec.contract).clone();
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let contract =
+            |request: &RequestSpec| request.contract.as_ref().unwrap_or(&spec.contract).clone();
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let users = UserSettings {
             users: spec.users.clone(),
             endpoint: spec.requests.len(),
@@ -174,7 +193,10 @@ impl LoadThread {
             users: (spec.users != Users::default()).then(|| Arc::new(users)),
         };
         let connections = dealt(spec.connections.into(), spec.threads.into(), index.into()) as u32;
-        let route = Route { address: spec.address.clone(), sources: spec.sources.clone() };
+        let route = Route {
+            address: spec.address.clone(),
+            sources: spec.sources.clone(),
+        };
         let rendered = (settings.arena.clone(), settings.is_plain());
         Ok(LoadThread {
             index: index as usize,
@@ -232,7 +254,9 @@ impl LoadThread {
         self.started_ns = 0;
         let (cpu_end_ns, finished_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
         self.listen(until, stopped_ns.saturating_sub(started_ns));
-        let counts = self.worker.finish(finished_ns, |index| self.driver.close(index));
+        let counts = self
+            .worker
+            .finish(finished_ns, |index| self.driver.close(index));
 
         let delays_ns = self.run_delay_ns.zip(clock::thread_run_delay_ns());
         ThreadReport::Done(Box::new(Counts {
@@ -244,7 +268,10 @@ impl LoadThread {
             generator: GeneratorUse {
                 driver: self.driver.name().to_owned(),
                 cpu_ns: vec![cpu_end_ns - cpu_ns],
-                run_delay_ns: delays_ns.map(|(before, after)| after - before).into_iter().collect(),
+                run_delay_ns: delays_ns
+                    .map(|(before, after)| after - before)
+                    .into_iter()
+                    .collect(),
                 wall_ns: vec![finished_ns - wall_ns],
             },
             ..counts
@@ -255,7 +282,11 @@ impl LoadThread {
     fn drain(&mut self) -> u64 {
         let now_ns = clock::monotonic_ns();
         let interrupted = self.is_interrupted();
-        let limit_ns = if interrupted { INTERRUPTED_DRAIN_NS.min(self.timeout_ns) } else { self.timeout_ns };
+        let limit_ns = if interrupted {
+            INTERRUPTED_DRAIN_NS.min(self.timeout_ns)
+        } else {
+            self.timeout_ns
+        };
         let stopped_ns = self.worker.stop_sending(now_ns, limit_ns);
         self.pump(|thread, now_ns| {
             if !interrupted && thread.is_interrupted() {
@@ -272,7 +303,10 @@ impl LoadThread {
     /// Waits for unexpected responses. Skipped after one of many short windows, because the next one begins
     /// with what arrived meanwhile.
     fn listen(&mut self, until: Until, window_ns: u64) {
-        if until.length().is_some_and(|window| clock::in_ns(window) < LISTENED_NS) {
+        if until
+            .length()
+            .is_some_and(|window| clock::in_ns(window) < LISTENED_NS)
+        {
             return;
         }
         let listen_ns = self.worker.listen_ns(window_ns);
@@ -312,7 +346,8 @@ impl LoadThread {
                 now_ns = clock::monotonic_ns();
             }
             let next_ns = self.worker.wake_ns().min(next_tick_ns);
-            self.driver.turn(&mut self.worker, next_ns.saturating_sub(now_ns));
+            self.driver
+                .turn(&mut self.worker, next_ns.saturating_sub(now_ns));
         }
     }
 
@@ -331,10 +366,18 @@ impl LoadThread {
 
     fn publish(&self) {
         let published = &self.shared.threads[self.index];
-        published.completed.store(self.worker.tally.counts.responses, Ordering::Relaxed);
+        published
+            .completed
+            .store(self.worker.tally.counts.responses, Ordering::Relaxed);
         if self.started_ns > 0 && self.shared.watched.load(Ordering::Relaxed) {
-            let counts = Counts { started_ns: self.started_ns, ..self.worker.tally.so_far() };
-            *published.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(counts));
+            let counts = Counts {
+                started_ns: self.started_ns,
+                ..self.worker.tally.so_far()
+            };
+            *published
+                .seen
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Some(Box::new(counts));
         }
     }
 }

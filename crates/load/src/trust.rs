@@ -11,7 +11,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, InconsistentKeys, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, InconsistentKeys, RootCertStore,
+    SignatureScheme,
 };
 
 use crate::connection::TlsSettings;
@@ -24,7 +25,10 @@ const SESSIONS: usize = 256;
 /// The settings shared by a thread's connections.
 pub(crate) fn settings(tls: &TlsSpec, protocol: Protocol) -> Result<TlsSettings, LoadError> {
     let name = ServerName::try_from(tls.server_name.clone()).or_else(|_| {
-        let problem = format!("{:?} is neither a host name nor an IP address", tls.server_name);
+        let problem = format!(
+            "{:?} is neither a host name nor an IP address",
+            tls.server_name
+        );
         refuse("load.tls.server_name", problem)
     })?;
     let provider = Arc::new(ring::default_provider());
@@ -36,12 +40,25 @@ pub(crate) fn settings(tls: &TlsSpec, protocol: Protocol) -> Result<TlsSettings,
         Trust::Authorities(pem) => Arc::new(Trusting::new(own_certificates(pem)?, &provider)?),
         Trust::Anything => Arc::new(Credulous(provider.clone())),
     };
-    let key = tls.client.as_ref().map(|client| certified_key(client, &provider)).transpose()?;
-    let client = Arc::new(ClientKey { key, asked: AtomicBool::new(false) });
-    let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+    let key = tls
+        .client
+        .as_ref()
+        .map(|client| certified_key(client, &provider))
+        .transpose()?;
+    let client = Arc::new(ClientKey {
+        key,
+        asked: AtomicBool::new(false),
+    });
+    let builder = builder
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
     let mut config = builder.with_client_cert_resolver(client.clone());
     config.alpn_protocols = vec![crate::protocol::row(protocol).alpn.into()];
-    Ok(TlsSettings { config: Arc::new(config), name, client })
+    Ok(TlsSettings {
+        config: Arc::new(config),
+        name,
+        client,
+    })
 }
 
 /// Provides the client certificate to servers that request one.
@@ -55,12 +72,18 @@ pub(crate) struct ClientKey {
 impl ClientKey {
     /// Whether a server requested a certificate, and if so whether there was one to send.
     pub(crate) fn asked(&self) -> Option<bool> {
-        self.asked.load(Ordering::Relaxed).then_some(self.key.is_some())
+        self.asked
+            .load(Ordering::Relaxed)
+            .then_some(self.key.is_some())
     }
 }
 
 impl ResolvesClientCert for ClientKey {
-    fn resolve(&self, _issuers: &[&[u8]], _schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+    fn resolve(
+        &self,
+        _issuers: &[&[u8]],
+        _schemes: &[SignatureScheme],
+    ) -> Option<Arc<CertifiedKey>> {
         self.asked.store(true, Ordering::Relaxed);
         self.key.clone()
     }
@@ -92,12 +115,16 @@ fn certified_key(
         )
     })?;
     let key = provider.key_provider.load_private_key(key);
-    let key = CertifiedKey::new(chain, key.or_else(|why| refuse("load.tls.key", why.to_string()))?);
+    let key = CertifiedKey::new(
+        chain,
+        key.or_else(|why| refuse("load.tls.key", why.to_string()))?,
+    );
     // X.509 version 1 certificates cannot be parsed here, so the server has to check them.
     match key.keys_match() {
-        Err(rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
-            refuse("load.tls.key", "the private key is not that of the certificate")
-        }
+        Err(rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => refuse(
+            "load.tls.key",
+            "the private key is not that of the certificate",
+        ),
         _ => Ok(Arc::new(key)),
     }
 }
@@ -106,9 +133,16 @@ impl TlsSettings {
     /// The same with its own session cache, so that threads share nothing that needs locks.
     pub(crate) fn for_thread(&self, resume: bool) -> TlsSettings {
         let mut config = ClientConfig::clone(&self.config);
-        config.resumption =
-            if resume { Resumption::in_memory_sessions(SESSIONS) } else { Resumption::disabled() };
-        TlsSettings { config: Arc::new(config), name: self.name.clone(), client: self.client.clone() }
+        config.resumption = if resume {
+            Resumption::in_memory_sessions(SESSIONS)
+        } else {
+            Resumption::disabled()
+        };
+        TlsSettings {
+            config: Arc::new(config),
+            name: self.name.clone(),
+            client: self.client.clone(),
+        }
     }
 }
 
@@ -121,10 +155,17 @@ fn own_certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, LoadErro
     for (index, certificate) in CertificateDer::pem_slice_iter(pem).enumerate() {
         let read = certificate.map_err(|error| error.to_string());
         let read = read.and_then(|one| {
-            RootCertStore::empty().add(one.clone()).map_err(|error| error.to_string())?;
+            RootCertStore::empty()
+                .add(one.clone())
+                .map_err(|error| error.to_string())?;
             Ok(one)
         });
-        let refused = |why| refuse("load.tls.trust", format!("certificate {}: {why}", index + 1));
+        let refused = |why| {
+            refuse(
+                "load.tls.trust",
+                format!("certificate {}: {why}", index + 1),
+            )
+        };
         certificates.push(read.or_else(refused)?);
     }
     if certificates.is_empty() {
@@ -155,16 +196,22 @@ impl Trusting {
                 "this system trusts no certificate authority: give one, or none",
             );
         }
-        let rules = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
+        let rules =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
         let rules = rules.or_else(|error| refuse("load.tls.trust", error.to_string()))?;
-        Ok(Trusting { rules, certificates })
+        Ok(Trusting {
+            rules,
+            certificates,
+        })
     }
 }
 
 /// Whether the only fault of a server's certificate is that it is marked as an authority. Its dates are
 /// checked before that, its name is not. rustls has no error for this and passes on that of its verifier.
 pub(crate) fn is_of_authority(error: &CertificateError) -> bool {
-    let CertificateError::Other(other) = error else { return false };
+    let CertificateError::Other(other) = error else {
+        return false;
+    };
     other.0.downcast_ref::<webpki::Error>() == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
@@ -177,8 +224,13 @@ impl ServerCertVerifier for Trusting {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let judged =
-            self.rules.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        let judged = self.rules.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
         match judged {
             Err(rustls::Error::InvalidCertificate(error))
                 if is_of_authority(&error) && self.certificates.contains(end_entity) =>
@@ -236,7 +288,12 @@ impl ServerCertVerifier for Credulous {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+        verify_tls12_signature(
+            message,
+            cert,
+            dss,
+            &self.0.signature_verification_algorithms,
+        )
     }
 
     fn verify_tls13_signature(
@@ -245,7 +302,12 @@ impl ServerCertVerifier for Credulous {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+        verify_tls13_signature(
+            message,
+            cert,
+            dss,
+            &self.0.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

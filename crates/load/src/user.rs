@@ -58,7 +58,10 @@ impl Own {
         let is_wanted = |name: &str| self.step.is_some() || header::is_same(name, "set-cookie");
         let wanted = head.headers.iter().filter(|header| is_wanted(header.name));
         let field = |header: &httparse::Header<'_>| {
-            (header.name.to_owned(), unfolded(header.value.trim_ascii()).into_owned())
+            (
+                header.name.to_owned(),
+                unfolded(header.value.trim_ascii()).into_owned(),
+            )
         };
         self.fields = wanted.map(field).collect();
         self.wants_content
@@ -81,7 +84,13 @@ impl User {
         let (thread, of) = settings.lane;
         let number = thread + index * of;
         let (captured, cookies) = (Vec::new(), Vec::new());
-        User { settings: settings.clone(), number, step: 0, captured, cookies }
+        User {
+            settings: settings.clone(),
+            number,
+            step: 0,
+            captured,
+            cookies,
+        }
     }
 
     /// The next request of its log-in. `None` if it has logged in.
@@ -101,7 +110,12 @@ impl User {
     /// The request drawn for this user, if it differs between users.
     pub(crate) fn own(&self, choice: RequestChoice, arena: &RequestArena) -> Option<Box<Own>> {
         let bytes = self.filled(arena.bytes(choice), arena.holes(choice)?);
-        Some(Box::new(Own { bytes, step: None, wants_content: false, fields: Vec::new() }))
+        Some(Box::new(Own {
+            bytes,
+            step: None,
+            wants_content: false,
+            fields: Vec::new(),
+        }))
     }
 
     fn filled(&self, bytes: &[u8], holes: &[Hole]) -> Vec<u8> {
@@ -111,9 +125,10 @@ impl User {
             out.extend_from_slice(&bytes[from..*at]);
             from = *at;
             match what {
-                Filling::Value(number, escape) => {
-                    escape(self.captured.get(*number).map_or("", String::as_str), &mut out)
-                }
+                Filling::Value(number, escape) => escape(
+                    self.captured.get(*number).map_or("", String::as_str),
+                    &mut out,
+                ),
                 Filling::BodyBytes => length_at = Some(out.len()),
                 Filling::Body => body_at = out.len(),
                 Filling::Cookies => push_cookies(&self.cookies, (b"Cookie: ", b"\r\n"), &mut out),
@@ -135,8 +150,11 @@ impl User {
         }
         for value in header::values(&own.fields, "set-cookie") {
             let read = Cookie::read(value, path_of(&own.bytes), self.settings.now_s);
-            let Some((cookie, is_over)) = read else { continue };
-            let is_same = |known: &Cookie| (&known.name, &known.path) == (&cookie.name, &cookie.path);
+            let Some((cookie, is_over)) = read else {
+                continue;
+            };
+            let is_same =
+                |known: &Cookie| (&known.name, &known.path) == (&cookie.name, &cookie.path);
             // An existing cookie keeps its place (RFC 6265, section 5.3).
             match self.cookies.iter().position(is_same) {
                 Some(place) if is_over => drop(self.cookies.remove(place)),
@@ -159,7 +177,8 @@ impl User {
         let content = content.transpose()?.map(|content| content.kept);
         let FirstRequest { capture, .. } = &self.settings.users.first[self.step];
         for (name, field) in capture {
-            let value = found(field, own, content.as_deref()).map_err(|why| format!("{name}: {why}"))?;
+            let value =
+                found(field, own, content.as_deref()).map_err(|why| format!("{name}: {why}"))?;
             if value.contains(|c: char| c.is_control() && c != '\t') {
                 return Err(format!("{name}: there is a control character in it"));
             }
@@ -177,7 +196,11 @@ impl User {
     }
 }
 
-fn found<'a>(field: &ResponseField, own: &'a Own, content: Option<&[u8]>) -> Result<Cow<'a, str>, String> {
+fn found<'a>(
+    field: &ResponseField,
+    own: &'a Own,
+    content: Option<&[u8]>,
+) -> Result<Cow<'a, str>, String> {
     match field {
         ResponseField::Header(wanted) => {
             let value = header::values(&own.fields, wanted).next();
@@ -192,7 +215,9 @@ fn found<'a>(field: &ResponseField, own: &'a Own, content: Option<&[u8]>) -> Res
             }
             let json: &RawValue =
                 serde_json::from_slice(content).map_err(|_| "the body is not JSON".to_owned())?;
-            let value = at_pointer(json, pointer).ok_or_else(|| format!("the body has no {pointer}"))?.get();
+            let value = at_pointer(json, pointer)
+                .ok_or_else(|| format!("the body has no {pointer}"))?
+                .get();
             match value.as_bytes().first() {
                 Some(b'"') => serde_json::from_str::<String>(value)
                     .map(Cow::Owned)
@@ -212,15 +237,23 @@ fn at_pointer<'j>(json: &'j RawValue, pointer: &str) -> Option<&'j RawValue> {
     if !steps.next()?.is_empty() {
         return None;
     }
-    steps.map(|step| step.replace("~1", "/").replace("~0", "~")).try_fold(json, |json, step| {
-        if json.get().starts_with('[') {
-            let is_index = step == "0" || !step.starts_with(['0', '+']);
-            let index: usize = step.parse().ok().filter(|_| is_index)?;
-            return serde_json::from_str::<Vec<&RawValue>>(json.get()).ok()?.get(index).copied();
-        }
-        // For a duplicate name the last value is used.
-        serde_json::from_str::<HashMap<Cow<'_, str>, &RawValue>>(json.get()).ok()?.get(step.as_str()).copied()
-    })
+    steps
+        .map(|step| step.replace("~1", "/").replace("~0", "~"))
+        .try_fold(json, |json, step| {
+            if json.get().starts_with('[') {
+                let is_index = step == "0" || !step.starts_with(['0', '+']);
+                let index: usize = step.parse().ok().filter(|_| is_index)?;
+                return serde_json::from_str::<Vec<&RawValue>>(json.get())
+                    .ok()?
+                    .get(index)
+                    .copied();
+            }
+            // For a duplicate name the last value is used.
+            serde_json::from_str::<HashMap<Cow<'_, str>, &RawValue>>(json.get())
+                .ok()?
+                .get(step.as_str())
+                .copied()
+        })
 }
 
 // Cookies of one user and one host, by RFC 6265: paths and expiry are respected, all else is ignored.
@@ -239,7 +272,9 @@ impl Cookie {
         let (name, value) = pair(parts.next()?).filter(|(name, _)| !name.is_empty())?;
         // HTTP/2 carries most control characters, but servers reject the field in which the cookie would be
         // returned.
-        let has_control = text.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t');
+        let has_control = text
+            .iter()
+            .any(|byte| byte.is_ascii_control() && *byte != b'\t');
         if has_control || name.len() + value.len() > COOKIE_BYTES_MAX {
             return None;
         }
@@ -251,15 +286,22 @@ impl Cookie {
                 let digits = value.strip_prefix(b"-").unwrap_or(value);
                 // A value that is not a number is ignored (section 5.2.2).
                 if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
-                    by_age = Some(value.starts_with(b"-") || digits.iter().all(|digit| *digit == b'0'));
+                    by_age =
+                        Some(value.starts_with(b"-") || digits.iter().all(|digit| *digit == b'0'));
                 }
             } else if key.eq_ignore_ascii_case(b"expires") {
                 let date = String::from_utf8_lossy(value).replace('-', " ");
-                let end = DateTimeParser::new().relaxed_weekday(true).parse_timestamp(&date);
+                let end = DateTimeParser::new()
+                    .relaxed_weekday(true)
+                    .parse_timestamp(&date);
                 by_date = end.is_ok_and(|end| end.as_second() <= now_s);
             }
         }
-        let cookie = Cookie { name: name.to_vec(), value: value.to_vec(), path: path.to_vec() };
+        let cookie = Cookie {
+            name: name.to_vec(),
+            value: value.to_vec(),
+            path: path.to_vec(),
+        };
         // Max-Age has precedence (section 5.3).
         Some((cookie, by_age.unwrap_or(by_date)))
     }
@@ -286,15 +328,24 @@ fn default_path(path: &[u8]) -> &[u8] {
 
 /// The path of a request, without its query.
 fn path_of(request: &[u8]) -> &[u8] {
-    let target = request.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
-    target.split(|&byte| byte == b'?').next().unwrap_or_default()
+    let target = request
+        .split(|&byte| byte == b' ')
+        .nth(1)
+        .unwrap_or_default();
+    target
+        .split(|&byte| byte == b'?')
+        .next()
+        .unwrap_or_default()
 }
 
 /// Writes the cookies for the request that `out` begins with, longer paths first (section 5.4), between
 /// `before` and `after`. Writes nothing if there are none.
 fn push_cookies(cookies: &[Cookie], (mut before, after): (&[u8], &[u8]), out: &mut Vec<u8>) {
     let path = path_of(out);
-    let mut sent: Vec<&Cookie> = cookies.iter().filter(|cookie| cookie.is_for(path)).collect();
+    let mut sent: Vec<&Cookie> = cookies
+        .iter()
+        .filter(|cookie| cookie.is_for(path))
+        .collect();
     sent.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
     for Cookie { name, value, .. } in &sent {
         for part in [before, name, b"=", value] {

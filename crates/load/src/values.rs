@@ -76,7 +76,12 @@ impl Values {
 
     /// Returns one value. Both indices start at 0 and must be within the table.
     pub(crate) fn cell(&self, row: usize, column: usize) -> &str {
-        let ValuesTable { columns, text, ends, lines: _ } = &*self.table;
+        let ValuesTable {
+            columns,
+            text,
+            ends,
+            lines: _,
+        } = &*self.table;
         let index = row * columns.len() + column;
         let start = if index == 0 { 0 } else { ends[index - 1] };
         &text[start as usize..ends[index] as usize]
@@ -98,7 +103,11 @@ struct ValuesJson {
 impl Serialize for Values {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let columns = self.columns().to_vec();
-        let cells = |row| (0..columns.len()).map(|column| self.cell(row, column).to_owned()).collect();
+        let cells = |row| {
+            (0..columns.len())
+                .map(|column| self.cell(row, column).to_owned())
+                .collect()
+        };
         let rows = (0..self.rows()).map(cells).collect();
         ValuesJson { columns, rows }.serialize(serializer)
     }
@@ -119,7 +128,9 @@ impl<'de> Deserialize<'de> for Values {
                 );
                 return Err(D::Error::custom(found));
             }
-            table.begin_row(u32::try_from(number + 1).unwrap_or(u32::MAX)).map_err(D::Error::custom)?;
+            table
+                .begin_row(u32::try_from(number + 1).unwrap_or(u32::MAX))
+                .map_err(D::Error::custom)?;
             row.iter().for_each(|value| table.push(value));
         }
         if rows.is_empty() {
@@ -150,15 +161,27 @@ impl ValuesTable {
         let mut sorted: Vec<&String> = columns.iter().collect();
         sorted.sort_unstable();
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(in_column(line, pair[0], "is there twice", "give each column a name of its own"));
+            return Err(in_column(
+                line,
+                pair[0],
+                "is there twice",
+                "give each column a name of its own",
+            ));
         }
-        Ok(ValuesTable { columns, ..ValuesTable::default() })
+        Ok(ValuesTable {
+            columns,
+            ..ValuesTable::default()
+        })
     }
 
     /// Begins a row. A value for each column must follow.
     fn begin_row(&mut self, line: u32) -> Result<(), ValuesError> {
         if self.lines.len() == ROWS_MAX {
-            return Err(at(line, format!("there are more than {ROWS_MAX} rows"), "use fewer"));
+            return Err(at(
+                line,
+                format!("there are more than {ROWS_MAX} rows"),
+                "use fewer",
+            ));
         }
         self.lines.push(line);
         Ok(())
@@ -174,14 +197,19 @@ impl ValuesTable {
         self.text.shrink_to_fit();
         self.ends.shrink_to_fit();
         self.lines.shrink_to_fit();
-        Values { table: Arc::new(self) }
+        Values {
+            table: Arc::new(self),
+        }
     }
 }
 
 /// Returns the text without a byte order mark, if it is not too long.
 fn within_limit(text: &[u8]) -> Result<&[u8], ValuesError> {
     if text.len() > TEXT_MAX {
-        let problem = format!("there are {} bytes of values, at most {TEXT_MAX}", text.len());
+        let problem = format!(
+            "there are {} bytes of values, at most {TEXT_MAX}",
+            text.len()
+        );
         return Err(nowhere(&problem, "use fewer rows"));
     }
     Ok(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text))
@@ -196,7 +224,10 @@ fn at(line: u32, problem: impl fmt::Display, hint: &str) -> ValuesError {
 }
 
 fn in_column(line: u32, column: &str, problem: impl fmt::Display, hint: &str) -> ValuesError {
-    ValuesError(format!("line {line}, column {}: {problem}; {hint}", shown(column)))
+    ValuesError(format!(
+        "line {line}, column {}: {problem}; {hint}",
+        shown(column)
+    ))
 }
 
 fn not_utf8(value: &[u8]) -> String {
@@ -239,7 +270,11 @@ pub(crate) fn did_you_mean(word: &str, columns: &[String]) -> String {
 
 /// Joins names with commas, and lists only the first of many.
 pub(crate) fn listed(columns: &[String]) -> String {
-    let mut names: Vec<String> = columns.iter().take(LISTED_MAX).map(|column| shown(column)).collect();
+    let mut names: Vec<String> = columns
+        .iter()
+        .take(LISTED_MAX)
+        .map(|column| shown(column))
+        .collect();
     if columns.len() > LISTED_MAX {
         names.push(format!("and {} more", columns.len() - LISTED_MAX));
     }
@@ -268,7 +303,11 @@ fn csv_table(text: &[u8]) -> Result<Values, ValuesError> {
         push_csv_row(&mut table, &rows.record, line)?;
     }
     if table.lines.is_empty() {
-        return Err(at(line, "there is no row below the columns' names", "expected at least one"));
+        return Err(at(
+            line,
+            "there is no row below the columns' names",
+            "expected at least one",
+        ));
     }
     Ok(table.finish())
 }
@@ -276,23 +315,45 @@ fn csv_table(text: &[u8]) -> Result<Values, ValuesError> {
 fn csv_names(record: &ByteRecord, line: u32) -> Result<Vec<String>, ValuesError> {
     let name = |(index, field): (usize, &[u8])| match std::str::from_utf8(field) {
         Ok(name) => Ok(name.to_owned()),
-        Err(_) => Err(at(line, format!("the name of column {} {}", index + 1, not_utf8(field)), UTF8_HINT)),
+        Err(_) => Err(at(
+            line,
+            format!("the name of column {} {}", index + 1, not_utf8(field)),
+            UTF8_HINT,
+        )),
     };
     record.iter().enumerate().map(name).collect()
 }
 
-fn push_csv_row(table: &mut ValuesTable, record: &ByteRecord, line: u32) -> Result<(), ValuesError> {
+fn push_csv_row(
+    table: &mut ValuesTable,
+    record: &ByteRecord,
+    line: u32,
+) -> Result<(), ValuesError> {
     let (given, expected) = (record.len(), table.columns.len());
     if given != expected {
         let names = listed(&table.columns);
-        let problem = format!("the row has {}, expected {expected}: {names}", many(given as u64, "value"));
-        return Err(at(line, problem, "a value that contains a comma is written in double quotes"));
+        let problem = format!(
+            "the row has {}, expected {expected}: {names}",
+            many(given as u64, "value")
+        );
+        return Err(at(
+            line,
+            problem,
+            "a value that contains a comma is written in double quotes",
+        ));
     }
     table.begin_row(line)?;
     for (column, field) in record.iter().enumerate() {
         match std::str::from_utf8(field) {
             Ok(value) => table.push(value),
-            Err(_) => return Err(in_column(line, &table.columns[column], not_utf8(field), UTF8_HINT)),
+            Err(_) => {
+                return Err(in_column(
+                    line,
+                    &table.columns[column],
+                    not_utf8(field),
+                    UTF8_HINT,
+                ));
+            }
         }
     }
     Ok(())
@@ -310,19 +371,38 @@ struct ValueRows<'t> {
 
 impl<'t> ValueRows<'t> {
     fn new(text: &'t [u8]) -> ValueRows<'t> {
-        let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.chain(SENTINEL));
-        ValueRows { text, reader, record: ByteRecord::new(), counted: 0, line: 1 }
+        let reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(text.chain(SENTINEL));
+        ValueRows {
+            text,
+            reader,
+            record: ByteRecord::new(),
+            counted: 0,
+            line: 1,
+        }
     }
 
     /// Reads the next row into `record`. Returns its line, or `None` after the last row.
     fn next(&mut self) -> Result<Option<u32>, ValuesError> {
         let from = self.reader.position().byte() as usize;
         let blank = |byte: &u8| matches!(byte, b'\r' | b'\n');
-        let start = from + self.text.get(from..).unwrap_or_default().iter().take_while(|b| blank(b)).count();
+        let start = from
+            + self
+                .text
+                .get(from..)
+                .unwrap_or_default()
+                .iter()
+                .take_while(|b| blank(b))
+                .count();
         if start >= self.text.len() {
             return Ok(None);
         }
-        self.line += self.text[self.counted..start].iter().filter(|byte| **byte == b'\n').count() as u32;
+        self.line += self.text[self.counted..start]
+            .iter()
+            .filter(|byte| **byte == b'\n')
+            .count() as u32;
         self.counted = start;
         let read = self.reader.read_byte_record(&mut self.record);
         // Reading from memory with rows of any length cannot fail otherwise.
@@ -330,7 +410,11 @@ impl<'t> ValueRows<'t> {
         // A row ends with its own line break or with the one that begins the sentinel, never after it.
         if self.reader.position().byte() as usize > self.text.len() + 1 {
             let problem = "a double quote is opened in this row and never closed";
-            return Err(at(self.line, problem, "close it; inside of a quoted value it is written twice"));
+            return Err(at(
+                self.line,
+                problem,
+                "close it; inside of a quoted value it is written twice",
+            ));
         }
         Ok(Some(self.line))
     }
@@ -366,14 +450,25 @@ fn json_table(text: &[u8]) -> Result<Values, ValuesError> {
 fn object(bytes: &[u8], line: u32) -> Result<Object<'_>, ValuesError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let from = error.valid_up_to().saturating_sub(10);
-        at(line, format!("the line is not UTF-8: {}", shown_bytes(&bytes[from..])), UTF8_HINT)
+        at(
+            line,
+            format!("the line is not UTF-8: {}", shown_bytes(&bytes[from..])),
+            UTF8_HINT,
+        )
     })?;
     serde_json::from_str(text).map_err(|error| {
         let byte = match error.column() {
             0 => String::new(),
             byte => format!(" at byte {byte}"),
         };
-        at(line, format!("the line is no JSON object: {}{byte}", without_place(&error)), LINE_HINT)
+        at(
+            line,
+            format!(
+                "the line is no JSON object: {}{byte}",
+                without_place(&error)
+            ),
+            LINE_HINT,
+        )
     })
 }
 
@@ -403,7 +498,10 @@ fn push_json_row(
     for (column, value) in row.into_iter().enumerate() {
         let name = &table.columns[column];
         let Some(value) = value else {
-            let hint = format!("each line has the columns of the first: {}", listed(&table.columns));
+            let hint = format!(
+                "each line has the columns of the first: {}",
+                listed(&table.columns)
+            );
             return Err(in_column(line, name, "is missing", &hint));
         };
         push_value(table, column, value.get(), line)?;
@@ -412,8 +510,14 @@ fn push_json_row(
 }
 
 /// Stores `text`, one JSON value without surrounding spaces.
-fn push_value(table: &mut ValuesTable, column: usize, text: &str, line: u32) -> Result<(), ValuesError> {
-    let refuse = |problem: String, hint| Err(in_column(line, &table.columns[column], problem, hint));
+fn push_value(
+    table: &mut ValuesTable,
+    column: usize,
+    text: &str,
+    line: u32,
+) -> Result<(), ValuesError> {
+    let refuse =
+        |problem: String, hint| Err(in_column(line, &table.columns[column], problem, hint));
     match text.as_bytes().first() {
         Some(b'"') => match serde_json::from_str::<String>(text) {
             Ok(string) => table.push(&string),
@@ -433,7 +537,8 @@ fn push_value(table: &mut ValuesTable, column: usize, text: &str, line: u32) -> 
 /// Removes the position, which counts within the line but would read as one in the file.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    text.split_once(" at line ").map_or(text.clone(), |(problem, _)| problem.to_owned())
+    text.split_once(" at line ")
+        .map_or(text.clone(), |(problem, _)| problem.to_owned())
 }
 
 /// The members of an object in their order, including duplicates.

@@ -165,10 +165,13 @@ impl Worker {
         if let Some(common) = &settings.users {
             users.extend((0..connections as usize).map(|index| User::new(common, index)));
             let think = common.users.think;
-            thinking = think.map(|think| Thinking::new(think, common.seed, common.lane, connections));
+            thinking =
+                think.map(|think| Thinking::new(think, common.seed, common.lane, connections));
         }
         Worker {
-            connections: (0..connections).map(|_| Connection::new(&settings)).collect(),
+            connections: (0..connections)
+                .map(|_| Connection::new(&settings))
+                .collect(),
             has_begun: vec![false; connections as usize].into(),
             users,
             thinking,
@@ -204,7 +207,11 @@ impl Worker {
 
     /// Number of next bytes of connection `index` that may be discarded unread. 0 means they must be read.
     pub(crate) fn skippable(&self, index: usize) -> u64 {
-        if self.settings.can_skip { self.connections[index].skippable() } else { 0 }
+        if self.settings.can_skip {
+            self.connections[index].skippable()
+        } else {
+            0
+        }
     }
 
     /// Records that the driver has begun to connect a socket for connection `index`.
@@ -213,7 +220,9 @@ impl Worker {
     }
 
     pub(crate) fn opened(&mut self, index: usize, now_ns: u64) -> Action {
-        self.hear(index, now_ns, |connection, recorder| connection.connected(recorder))
+        self.hear(index, now_ns, |connection, recorder| {
+            connection.connected(recorder)
+        })
     }
 
     /// Begins requests on connection `index` as far as there is room: at once in closed loop, only those due
@@ -225,7 +234,8 @@ impl Worker {
         } else if self.thinking.is_some() {
             self.think(index, now_ns);
         } else {
-            while self.connections[index].room(now_ns, &self.settings) > 0 && self.may_send(now_ns) {
+            while self.connections[index].room(now_ns, &self.settings) > 0 && self.may_send(now_ns)
+            {
                 self.begin(index, now_ns, None);
             }
         }
@@ -251,10 +261,18 @@ impl Worker {
     fn push(&mut self, index: usize) -> Action {
         let connection = &mut self.connections[index];
         if matches!(connection.stage, Stage::Closed { .. }) {
-            return if connection.is_busy() { Action::Reopen } else { Action::Wait };
+            return if connection.is_busy() {
+                Action::Reopen
+            } else {
+                Action::Wait
+            };
         }
         connection.flush(&self.settings.arena);
-        if connection.output(&self.settings.arena).is_some() { Action::Send } else { Action::Wait }
+        if connection.output(&self.settings.arena).is_some() {
+            Action::Send
+        } else {
+            Action::Wait
+        }
     }
 
     pub(crate) fn wrote(&mut self, index: usize, count: usize) {
@@ -268,22 +286,30 @@ impl Worker {
 
     pub(crate) fn received(&mut self, index: usize, now_ns: u64, bytes: &mut [u8]) -> Action {
         self.tally.counts.wire_bytes += bytes.len() as u64;
-        self.hear(index, now_ns, |connection, recorder| connection.received(bytes, recorder))
+        self.hear(index, now_ns, |connection, recorder| {
+            connection.received(bytes, recorder)
+        })
     }
 
     /// Counts bytes of connection `index` that were discarded unread. At most [`Worker::skippable`].
     pub(crate) fn skipped(&mut self, index: usize, now_ns: u64, count: u64) -> Action {
         self.tally.counts.wire_bytes += count;
-        self.hear(index, now_ns, |connection, recorder| connection.skipped(count, recorder))
+        self.hear(index, now_ns, |connection, recorder| {
+            connection.skipped(count, recorder)
+        })
     }
 
     pub(crate) fn ended(&mut self, index: usize, now_ns: u64) -> Action {
-        self.hear(index, now_ns, |connection, recorder| connection.ended(recorder))
+        self.hear(index, now_ns, |connection, recorder| {
+            connection.ended(recorder)
+        })
     }
 
     /// Records that connecting, reading or writing failed on connection `index`.
     pub(crate) fn failed(&mut self, index: usize, now_ns: u64, cause: Cause) -> Action {
-        self.hear(index, now_ns, |connection, recorder| connection.failed(cause, recorder))
+        self.hear(index, now_ns, |connection, recorder| {
+            connection.failed(cause, recorder)
+        })
     }
 
     /// Lets connection `index` record an event and returns the resulting action.
@@ -346,7 +372,9 @@ impl Worker {
             self.barren_since_ns.get_or_insert(now_ns);
         }
         connection.close(now_ns);
-        let Stage::Closed { retry_ns } = connection.stage else { unreachable!("it was closed just now") };
+        let Stage::Closed { retry_ns } = connection.stage else {
+            unreachable!("it was closed just now")
+        };
         self.next_due_ns = self.next_due_ns.min(retry_ns);
         if retry_ns > now_ns {
             return Action::Close;
@@ -355,7 +383,11 @@ impl Worker {
             true => self.start(index, now_ns) == Action::Reopen,
             false => self.wants_connections(now_ns),
         };
-        if reopen { Action::Reopen } else { Action::Close }
+        if reopen {
+            Action::Reopen
+        } else {
+            Action::Close
+        }
     }
 
     fn may_send(&self, now_ns: u64) -> bool {
@@ -378,7 +410,10 @@ impl Worker {
     /// Time since the start of the window, or `None` outside of it.
     fn since_start(&self, now_ns: u64) -> Option<u64> {
         match self.gate {
-            SlicePart::Sending { started_ns, stop_ns } if now_ns < stop_ns => Some(now_ns - started_ns),
+            SlicePart::Sending {
+                started_ns,
+                stop_ns,
+            } if now_ns < stop_ns => Some(now_ns - started_ns),
             _ => None,
         }
     }
@@ -388,7 +423,10 @@ impl Worker {
     /// Begins the connect phase, or restarts it if no window followed. The worker then sends `allowance`
     /// requests, or any number if `None`.
     pub(crate) fn prepare(&mut self, now_ns: u64, allowance: Option<u64>) {
-        debug_assert!(matches!(self.gate, SlicePart::Shut | SlicePart::Opening { .. }));
+        debug_assert!(matches!(
+            self.gate,
+            SlicePart::Shut | SlicePart::Opening { .. }
+        ));
         let mut apart_ns = 0;
         for connection in &mut self.connections {
             if matches!(connection.stage, Stage::Closed { .. }) {
@@ -400,9 +438,14 @@ impl Worker {
             }
         }
         // Logging in takes up to the time of a request, too.
-        let more_ns = if self.users.is_empty() { 0 } else { self.settings.timeout_ns };
-        self.gate =
-            SlicePart::Opening { until_ns: now_ns + apart_ns + self.settings.connect_timeout_ns + more_ns };
+        let more_ns = if self.users.is_empty() {
+            0
+        } else {
+            self.settings.timeout_ns
+        };
+        self.gate = SlicePart::Opening {
+            until_ns: now_ns + apart_ns + self.settings.connect_timeout_ns + more_ns,
+        };
         self.allowance = allowance;
         self.next_due_ns = now_ns;
         if self.alive == 0 {
@@ -415,7 +458,9 @@ impl Worker {
     pub(crate) fn is_prepared(&self, now_ns: u64) -> bool {
         match self.gate {
             SlicePart::Opening { until_ns } => {
-                self.settings.fresh || self.alive as usize == self.connections.len() || now_ns >= until_ns
+                self.settings.fresh
+                    || self.alive as usize == self.connections.len()
+                    || now_ns >= until_ns
             }
             _ => true,
         }
@@ -427,7 +472,10 @@ impl Worker {
             Until::Elapsed(window) => in_ns(window),
             Until::Requests(_) => u64::MAX,
         };
-        self.gate = SlicePart::Sending { started_ns, stop_ns: started_ns.saturating_add(window_ns) };
+        self.gate = SlicePart::Sending {
+            started_ns,
+            stop_ns: started_ns.saturating_add(window_ns),
+        };
         self.check.begin(window_ns);
         self.has_begun.fill(false);
         self.idle_since_ns = started_ns;
@@ -439,7 +487,11 @@ impl Worker {
     /// Latest time at which the driver must wake up: the window closes, or a request is due and a connection
     /// is free for it. `u64::MAX` means never.
     pub(crate) fn wake_ns(&self) -> u64 {
-        let stop_ns = if let SlicePart::Sending { stop_ns, .. } = self.gate { stop_ns } else { u64::MAX };
+        let stop_ns = if let SlicePart::Sending { stop_ns, .. } = self.gate {
+            stop_ns
+        } else {
+            u64::MAX
+        };
         self.next_start_ns().min(stop_ns)
     }
 
@@ -447,7 +499,9 @@ impl Worker {
     /// The rest cannot be sent if no connection has been open for the connect timeout, or if no open
     /// connection has taken a request for twice that time.
     pub(crate) fn is_window_over(&self, now_ns: u64) -> bool {
-        let SlicePart::Sending { stop_ns, .. } = self.gate else { return true };
+        let SlicePart::Sending { stop_ns, .. } = self.gate else {
+            return true;
+        };
         let all_ended = self.allowance == Some(0) && self.in_flight == 0;
         let some_left = self.allowance.is_some_and(|left| left > 0);
         now_ns >= stop_ns || all_ended || some_left && self.is_hopeless(now_ns)
@@ -470,14 +524,27 @@ impl Worker {
     /// are still to be sent, have `limit_ns` to end. Requests far behind their time are no longer sent.
     pub(crate) fn stop_sending(&mut self, now_ns: u64, limit_ns: u64) -> u64 {
         let (started_ns, stopped_ns) = match self.gate {
-            SlicePart::Sending { started_ns, stop_ns } => (started_ns, now_ns.min(stop_ns)),
+            SlicePart::Sending {
+                started_ns,
+                stop_ns,
+            } => (started_ns, now_ns.min(stop_ns)),
             _ => (now_ns, now_ns),
         };
         let until_ns = stopped_ns.saturating_add(limit_ns);
-        self.gate = SlicePart::Draining { stopped_ns, until_ns, sends: true };
-        let behind_ns = self.next_arrival_ns().map_or(0, |due_ns| stopped_ns - due_ns);
+        self.gate = SlicePart::Draining {
+            stopped_ns,
+            until_ns,
+            sends: true,
+        };
+        let behind_ns = self
+            .next_arrival_ns()
+            .map_or(0, |due_ns| stopped_ns - due_ns);
         let most_ns = ((stopped_ns - started_ns) / BEHIND_WINDOWS).max(BEHIND_MAX_NS);
-        self.gate = SlicePart::Draining { stopped_ns, until_ns, sends: behind_ns <= most_ns };
+        self.gate = SlicePart::Draining {
+            stopped_ns,
+            until_ns,
+            sends: behind_ns <= most_ns,
+        };
         stopped_ns
     }
 
@@ -510,7 +577,10 @@ impl Worker {
             return 0;
         }
         let most_ns = (window_ns / LISTEN_WINDOWS).clamp(LISTEN_MIN_NS, LISTEN_MAX_NS);
-        self.tally.slowest_ns().saturating_mul(2).clamp(LISTEN_MIN_NS, most_ns)
+        self.tally
+            .slowest_ns()
+            .saturating_mul(2)
+            .clamp(LISTEN_MIN_NS, most_ns)
     }
 
     /// Ends the slice. Requests in flight are counted as unfinished, and requests that were due but not sent
@@ -544,7 +614,10 @@ impl Worker {
         debug_assert_eq!(self.in_flight, 0);
         let time = (now_ns, &mut *self.usual_ns);
         let counts = tally.finish(&self.settings.arena.endpoints, self.check.take(), time);
-        Counts { connections_alive: self.alive, ..counts }
+        Counts {
+            connections_alive: self.alive,
+            ..counts
+        }
     }
 
     /// Returns the first connection from index `from` on whose time limit has passed, and the action for it.
@@ -554,7 +627,11 @@ impl Worker {
     /// Requests have no timers. This scan computes the time of the next scan, usually a full timeout later.
     pub(crate) fn overdue(&mut self, from: usize, now_ns: u64) -> Option<(usize, Action)> {
         if from == 0 {
-            self.next_due_ns = now_ns + self.settings.timeout_ns.min(self.settings.connect_timeout_ns);
+            self.next_due_ns = now_ns
+                + self
+                    .settings
+                    .timeout_ns
+                    .min(self.settings.connect_timeout_ns);
         }
         for index in from..self.connections.len() {
             let mut due_ns = self.connections[index].due_ns(&self.settings);
@@ -590,7 +667,9 @@ impl Worker {
             }
             Stage::Closed { .. } if self.wants_connections(now_ns) => Action::Reopen,
             Stage::Closed { .. } => Action::Wait,
-            _ => self.hear(index, now_ns, |connection, recorder| connection.expired(recorder)),
+            _ => self.hear(index, now_ns, |connection, recorder| {
+                connection.expired(recorder)
+            }),
         }
     }
 }

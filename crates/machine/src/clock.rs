@@ -22,7 +22,8 @@ pub fn process_cpu_ns() -> u64 {
 
 fn read_ns(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
+        + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
 /// CPU time of a fixed piece of arithmetic, about a fifth of a millisecond. `None` if the clock is not
@@ -32,7 +33,10 @@ fn read_ns(clock: ClockId) -> u64 {
 /// excludes waiting for a core. The fastest of four is used, because others were interrupted, or had a busy
 /// sibling.
 pub fn spin_ns() -> Option<u64> {
-    (0..4).map(|_| arithmetic_ns(150_000)).filter(|ns| *ns > 0).min()
+    (0..4)
+        .map(|_| arithmetic_ns(150_000))
+        .filter(|ns| *ns > 0)
+        .min()
 }
 
 /// CPU time of a chain of `rounds` dependent multiplications, in registers only. Shifts between them prevent

@@ -22,7 +22,8 @@ impl CpuTicks {
     /// Parses `/proc/stat`, for all processors, `cpu`, or one, `cpu3`. Old kernels have fewer numbers.
     pub fn parse(stat: &str, name: &str) -> Option<CpuTicks> {
         let mut lines = stat.lines().map(str::split_ascii_whitespace);
-        let mut words = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;
+        let mut words =
+            lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;
         let mut next = || words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
         Some(CpuTicks(std::array::from_fn(|_| next())))
     }
@@ -34,29 +35,43 @@ impl CpuTicks {
 
     /// The total.
     pub fn total(self) -> u64 {
-        self.0.iter().fold(0, |sum, ticks| sum.saturating_add(*ticks))
+        self.0
+            .iter()
+            .fold(0, |sum, ticks| sum.saturating_add(*ticks))
     }
 
     /// Time in which tasks ran. Excludes interrupts, because the interrupts of a load are packets in transit,
     /// which belong to no process.
     fn tasks(self) -> u64 {
-        self.0[..3].iter().fold(0, |sum, ticks| sum.saturating_add(*ticks))
+        self.0[..3]
+            .iter()
+            .fold(0, |sum, ticks| sum.saturating_add(*ticks))
     }
 
     /// The difference from `earlier`, for each value.
     pub fn since(self, earlier: CpuTicks) -> CpuTicks {
-        CpuTicks(std::array::from_fn(|at| self.0[at].saturating_sub(earlier.0[at])))
+        CpuTicks(std::array::from_fn(|at| {
+            self.0[at].saturating_sub(earlier.0[at])
+        }))
     }
 
     /// Time in which a processor worked for anything on this machine.
     pub(crate) fn busy(self) -> u64 {
-        self.total().saturating_sub(self.0[3].saturating_add(self.0[4]).saturating_add(self.0[7]))
+        self.total().saturating_sub(
+            self.0[3]
+                .saturating_add(self.0[4])
+                .saturating_add(self.0[7]),
+        )
     }
 
     /// Share that the hypervisor gave to other guests, 0 to 1.
     pub fn steal_share(self) -> f64 {
         let total = self.total();
-        if total == 0 { 0.0 } else { self.0[7] as f64 / total as f64 }
+        if total == 0 {
+            0.0
+        } else {
+            self.0[7] as f64 / total as f64
+        }
     }
 }
 
@@ -110,18 +125,31 @@ pub struct MachineCounters {
 impl MachineCounters {
     /// Reads the counters now. `cpus` are the processors of Proofload and the services. `helpers_ns` returns
     /// the CPU time of Proofload's helper processes.
-    pub fn now(cpus: &[usize], quota_files: &[PathBuf], helpers_ns: impl Fn() -> u64) -> MachineCounters {
+    pub fn now(
+        cpus: &[usize],
+        quota_files: &[PathBuf],
+        helpers_ns: impl Fn() -> u64,
+    ) -> MachineCounters {
         let ours_ns = || clock::process_cpu_ns() + helpers_ns();
         let (at_ns, first) = (clock::monotonic_ns(), ours_ns());
         let texts = CounterTexts::read(quota_files);
-        MachineCounters { ours_ns: (first, ours_ns()), ..MachineCounters::of(&texts, cpus, at_ns, 0) }
+        MachineCounters {
+            ours_ns: (first, ours_ns()),
+            ..MachineCounters::of(&texts, cpus, at_ns, 0)
+        }
     }
 
     /// From texts, with the CPU time of Proofload itself at that moment.
     pub fn of(texts: &CounterTexts, cpus: &[usize], at_ns: u64, ours_ns: u64) -> MachineCounters {
         let all = CpuTicks::parse(&texts.stat, "cpu").unwrap_or_default();
-        let of_each = cpus.iter().filter_map(|cpu| CpuTicks::parse(&texts.stat, &format!("cpu{cpu}")));
-        let tasks = if cpus.is_empty() { all.tasks() } else { of_each.map(CpuTicks::tasks).sum() };
+        let of_each = cpus
+            .iter()
+            .filter_map(|cpu| CpuTicks::parse(&texts.stat, &format!("cpu{cpu}")));
+        let tasks = if cpus.is_empty() {
+            all.tasks()
+        } else {
+            of_each.map(CpuTicks::tasks).sum()
+        };
         MachineCounters {
             at_ns,
             all,
@@ -141,12 +169,17 @@ impl MachineCounters {
         let ours_ns = later.ours_ns.1.saturating_sub(self.ours_ns.0) + services_ns;
         let elapsed_ns = later.at_ns.saturating_sub(self.at_ns);
         let waited_us = later.pressure_us.zip(self.pressure_us);
-        let waited_us = waited_us.filter(|_| elapsed_ns > 0).map(|(now, then)| now.saturating_sub(then));
+        let waited_us = waited_us
+            .filter(|_| elapsed_ns > 0)
+            .map(|(now, then)| now.saturating_sub(then));
         MachineUse {
             steal_share: later.all.since(self.all).steal_share(),
             cpu_pressure_share: waited_us.map(|us| (us as f64 * 1e3 / elapsed_ns as f64).min(1.0)),
             throttled_ns: later.throttled_ns.saturating_sub(self.throttled_ns),
-            strangers_cpu_ns: later.busy_ns.saturating_sub(self.busy_ns).saturating_sub(ours_ns),
+            strangers_cpu_ns: later
+                .busy_ns
+                .saturating_sub(self.busy_ns)
+                .saturating_sub(ours_ns),
             swapped_in_pages: later.swapped_in_pages.saturating_sub(self.swapped_in_pages),
             // Known only to the caller.
             idle_trials_cpu_ns: 0,
@@ -158,8 +191,13 @@ impl MachineCounters {
 
 /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`
 fn waited_us(pressure: &str) -> Option<u64> {
-    let line = pressure.lines().find_map(|line| line.strip_prefix("some "))?;
-    line.split_ascii_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
+    let line = pressure
+        .lines()
+        .find_map(|line| line.strip_prefix("some "))?;
+    line.split_ascii_whitespace()
+        .find_map(|word| word.strip_prefix("total="))?
+        .parse()
+        .ok()
 }
 
 /// The TCP counters of one network since its creation, over all its sockets.
@@ -207,12 +245,20 @@ impl TcpCounters {
 fn value(text: &str, protocol: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(protocol));
     let (names, values) = (lines.next()?, lines.next()?);
-    let at = names.split_ascii_whitespace().position(|found| found == name)?;
+    let at = names
+        .split_ascii_whitespace()
+        .position(|found| found == name)?;
     values.split_ascii_whitespace().nth(at)?.parse().ok()
 }
 
 /// `TCP: inuse 9 orphan 0 tw 4 alloc 9 mem 1`
 fn time_wait(sockstat: &str) -> Option<u64> {
-    let line = sockstat.lines().find_map(|line| line.strip_prefix("TCP:"))?;
-    line.split_ascii_whitespace().skip_while(|word| *word != "tw").nth(1)?.parse().ok()
+    let line = sockstat
+        .lines()
+        .find_map(|line| line.strip_prefix("TCP:"))?;
+    line.split_ascii_whitespace()
+        .skip_while(|word| *word != "tw")
+        .nth(1)?
+        .parse()
+        .ok()
 }

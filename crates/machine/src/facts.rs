@@ -96,7 +96,10 @@ impl Facts {
 impl Granted {
     /// Creates it from the result of a call.
     pub fn of<E: std::fmt::Display>(answer: Result<(), E>) -> Granted {
-        Granted { granted: answer.is_ok(), reason: answer.err().map(|error| error.to_string()) }
+        Granted {
+            granted: answer.is_ok(),
+            reason: answer.err().map(|error| error.to_string()),
+        }
     }
 }
 
@@ -105,7 +108,10 @@ impl Storage {
     pub fn of(folder: &str) -> Option<Storage> {
         let told = rustix::fs::statvfs(folder).ok()?;
         let free_bytes = told.f_bavail.saturating_mul(told.f_frsize);
-        Some(Storage { folder: folder.to_owned(), free_bytes })
+        Some(Storage {
+            folder: folder.to_owned(),
+            free_bytes,
+        })
     }
 }
 
@@ -132,15 +138,22 @@ impl Processors {
         let list = |text: Option<String>| parse_list(&text.unwrap_or_default());
         let online = list(texts.line("/sys/devices/system/cpu/online")).len();
         let told = texts.get("/proc/cpuinfo").unwrap_or_default();
-        let listed = told.lines().filter(|line| line.starts_with("processor")).count();
+        let listed = told
+            .lines()
+            .filter(|line| line.starts_with("processor"))
+            .count();
         let allowed = list(texts.field("/proc/self/status", "Cpus_allowed_list"));
         // Distinct sets of siblings. None if the kernel does not report all of them.
         let siblings = |cpu: &usize| {
-            Some(parse_list(&texts.line(&format!("{CPUS}/cpu{cpu}/topology/thread_siblings_list"))?))
+            Some(parse_list(&texts.line(&format!(
+                "{CPUS}/cpu{cpu}/topology/thread_siblings_list"
+            ))?))
         };
         let cores: Option<BTreeSet<Vec<usize>>> = allowed.iter().map(siblings).collect();
         Processors {
-            model: field(&told, "model name").filter(|name| !name.is_empty()).map(str::to_owned),
+            model: field(&told, "model name")
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned),
             online: count(online).or(count(listed)),
             allowed: count(allowed.len()),
             cores: cores.and_then(|sets| count(sets.len())),
@@ -182,22 +195,33 @@ impl ProcessGroup {
     fn of(texts: &Texts) -> ProcessGroup {
         let text = |path: &str| texts.get(path).unwrap_or_default();
         let (mounts, groups) = (text("/proc/self/mountinfo"), text("/proc/self/cgroup"));
-        let folders = hierarchies(&mounts).into_iter().flat_map(|hierarchy| hierarchy.folders(&groups));
+        let folders = hierarchies(&mounts)
+            .into_iter()
+            .flat_map(|hierarchy| hierarchy.folders(&groups));
         let folders: Vec<String> = folders.map(|folder| folder.display().to_string()).collect();
         let quotas = folders.iter().filter_map(|folder| quota(texts, folder));
         ProcessGroup {
             quota: quotas.min_by(|one, other| one.processors.total_cmp(&other.processors)),
-            memory_max_bytes: folders.iter().filter_map(|folder| memory_max(texts, folder)).min(),
-            accounts: counting(&mounts, &groups).first().map(|group| group.folder.display().to_string()),
+            memory_max_bytes: folders
+                .iter()
+                .filter_map(|folder| memory_max(texts, folder))
+                .min(),
+            accounts: counting(&mounts, &groups)
+                .first()
+                .map(|group| group.folder.display().to_string()),
         }
     }
 
     /// Whether a group that only counts can be created, as far as can be seen without creating one.
     pub fn can_account(&self) -> bool {
-        let Some(folder) = &self.accounts else { return false };
-        let handed_down =
-            fs::read_to_string(Path::new(folder).join("cgroup.subtree_control")).unwrap_or_default();
-        let divides = handed_down.split_ascii_whitespace().any(|name| name == "cpu");
+        let Some(folder) = &self.accounts else {
+            return false;
+        };
+        let handed_down = fs::read_to_string(Path::new(folder).join("cgroup.subtree_control"))
+            .unwrap_or_default();
+        let divides = handed_down
+            .split_ascii_whitespace()
+            .any(|name| name == "cpu");
         !divides && access(folder.as_str(), Access::WRITE_OK).is_ok()
     }
 }
@@ -210,11 +234,17 @@ fn quota(texts: &Texts, folder: &str) -> Option<Quota> {
             let (quota, period) = line.split_once(' ')?;
             (quota.parse().ok()?, period.trim().parse().ok()?, v2)
         }
-        None => (texts.number(&v1)?, texts.number(&format!("{folder}/cpu.cfs_period_us"))?, v1),
+        None => (
+            texts.number(&v1)?,
+            texts.number(&format!("{folder}/cpu.cfs_period_us"))?,
+            v1,
+        ),
     };
     // −1 means none.
-    let (quota_us, period_us) =
-        (u64::try_from(quota).ok()?, u64::try_from(period).ok().filter(|us| *us > 0)?);
+    let (quota_us, period_us) = (
+        u64::try_from(quota).ok()?,
+        u64::try_from(period).ok().filter(|us| *us > 0)?,
+    );
     let told = texts.get(&format!("{folder}/cpu.stat")).unwrap_or_default();
     Some(Quota {
         processors: quota_us as f64 / period_us as f64,
@@ -227,7 +257,10 @@ fn quota(texts: &Texts, folder: &str) -> Option<Quota> {
 
 fn memory_max(texts: &Texts, folder: &str) -> Option<u64> {
     let line = |file: &str| texts.line(&format!("{folder}/{file}"));
-    let bytes = line("memory.max").or_else(|| line("memory.limit_in_bytes"))?.parse().ok()?;
+    let bytes = line("memory.max")
+        .or_else(|| line("memory.limit_in_bytes"))?
+        .parse()
+        .ok()?;
     Some(bytes).filter(|bytes| *bytes < UNLIMITED_BYTES)
 }
 
@@ -254,7 +287,11 @@ pub struct Frequency {
 
 impl Frequency {
     fn of(texts: &Texts) -> Frequency {
-        let numbers = |file: &'static str| texts.of_each(CPUS, file).filter_map(|text| text.parse().ok());
+        let numbers = |file: &'static str| {
+            texts
+                .of_each(CPUS, file)
+                .filter_map(|text| text.parse().ok())
+        };
         let (turbo, turbo_file) = turbo(texts).unzip();
         Frequency {
             governors: texts.of_each(CPUS, "cpufreq/scaling_governor").collect(),
@@ -282,11 +319,17 @@ fn turbo(texts: &Texts) -> Option<(bool, &'static str)> {
 fn on_battery(texts: &Texts) -> Option<bool> {
     const SUPPLIES: &str = "/sys/class/power_supply";
     let is = |name: &str, file: &str, value: &str| {
-        texts.line(&format!("{SUPPLIES}/{name}/{file}")).is_some_and(|told| told == value)
+        texts
+            .line(&format!("{SUPPLIES}/{name}/{file}"))
+            .is_some_and(|told| told == value)
     };
     let mut supplies = texts.inside(SUPPLIES);
     supplies.retain(|name| !is(name, "scope", "Device"));
-    let any = |kind, file, value| supplies.iter().any(|name| is(name, "type", kind) && is(name, file, value));
+    let any = |kind, file, value| {
+        supplies
+            .iter()
+            .any(|name| is(name, "type", kind) && is(name, file, value))
+    };
     let has_battery = any("Battery", "type", "Battery");
     has_battery.then(|| any("Battery", "status", "Discharging") && !any("Mains", "online", "1"))
 }
@@ -323,8 +366,12 @@ pub struct Host {
 impl Host {
     fn of(texts: &Texts) -> Host {
         const FLAWS: &str = "/sys/devices/system/cpu/vulnerabilities";
-        let clocks = texts.line(&format!("{CLOCKS}/available_clocksource")).unwrap_or_default();
-        let nodes = texts.line("/sys/devices/system/node/online").map(|list| parse_list(&list).len());
+        let clocks = texts
+            .line(&format!("{CLOCKS}/available_clocksource"))
+            .unwrap_or_default();
+        let nodes = texts
+            .line("/sys/devices/system/node/online")
+            .map(|list| parse_list(&list).len());
         let flaw = |name: String| Some((name.clone(), texts.line(&format!("{FLAWS}/{name}"))?));
         Host {
             kernel: texts.line("/proc/sys/kernel/osrelease"),
@@ -335,8 +382,12 @@ impl Host {
             clock: texts.line(&format!("{CLOCKS}/current_clocksource")),
             clocks: clocks.split_ascii_whitespace().map(str::to_owned).collect(),
             nodes: nodes.filter(|count| *count > 0),
-            numa_balancing: texts.number("/proc/sys/kernel/numa_balancing").map(|on| on != 0),
-            load_average: texts.line("/proc/loadavg").and_then(|line| line.split(' ').next()?.parse().ok()),
+            numa_balancing: texts
+                .number("/proc/sys/kernel/numa_balancing")
+                .map(|on| on != 0),
+            load_average: texts
+                .line("/proc/loadavg")
+                .and_then(|line| line.split(' ').next()?.parse().ok()),
             address_layout: texts.number("/proc/sys/kernel/randomize_va_space"),
             flaws: texts.inside(FLAWS).into_iter().filter_map(flaw).collect(),
         }
@@ -364,17 +415,27 @@ fn name_of_hypervisor(texts: &Texts, clocks: &str) -> Option<&'static str> {
         ("Xen", "Xen"),
         ("DigitalOcean", "KVM (DigitalOcean)"),
     ];
-    const CLOCK_NAMES: [(&str, &str); 3] = [("kvm-clock", "KVM"), ("hyperv", "Hyper-V"), ("xen", "Xen")];
+    const CLOCK_NAMES: [(&str, &str); 3] =
+        [("kvm-clock", "KVM"), ("hyperv", "Hyper-V"), ("xen", "Xen")];
     let line = |path: &str| texts.line(path).unwrap_or_default();
     let metal = line("/sys/class/dmi/id/product_name").contains("metal");
-    let vendor = if metal { String::new() } else { line("/sys/class/dmi/id/sys_vendor") };
+    let vendor = if metal {
+        String::new()
+    } else {
+        line("/sys/class/dmi/id/sys_vendor")
+    };
     let xen = (line("/sys/hypervisor/type") == "xen").then_some("Xen");
-    first_in(&VENDORS, &vendor).or(xen).or_else(|| first_in(&CLOCK_NAMES, clocks))
+    first_in(&VENDORS, &vendor)
+        .or(xen)
+        .or_else(|| first_in(&CLOCK_NAMES, clocks))
 }
 
 /// The name of the first row whose part occurs in the text.
 fn first_in(table: &[(&str, &'static str)], text: &str) -> Option<&'static str> {
-    table.iter().find(|(part, _)| text.contains(part)).map(|(_, name)| *name)
+    table
+        .iter()
+        .find(|(part, _)| text.contains(part))
+        .map(|(_, name)| *name)
 }
 
 fn container(texts: &Texts) -> Option<&'static str> {
@@ -388,8 +449,16 @@ fn container(texts: &Texts) -> Option<&'static str> {
     const MARKS: [(&str, &str); 2] = [("/.dockerenv", "Docker"), ("/run/.containerenv", "Podman")];
     let groups = texts.get("/proc/self/cgroup").unwrap_or_default();
     // Services of the host are in groups named after the engine itself.
-    let groups: Vec<&str> = groups.lines().filter(|line| !line.contains(".service")).collect();
-    let marked = || MARKS.iter().find(|(path, _)| texts.get(path).is_some()).map(|(_, name)| *name);
+    let groups: Vec<&str> = groups
+        .lines()
+        .filter(|line| !line.contains(".service"))
+        .collect();
+    let marked = || {
+        MARKS
+            .iter()
+            .find(|(path, _)| texts.get(path).is_some())
+            .map(|(_, name)| *name)
+    };
     first_in(&NAMES, &groups.join("\n")).or_else(marked)
 }
 
@@ -423,13 +492,18 @@ impl Memory {
             swapped_bytes: swap.zip(free).map(|(swap, free)| swap.saturating_sub(free)),
             swappiness: texts.number("/proc/sys/vm/swappiness"),
             // The value in brackets is active: `always [madvise] never`.
-            huge_pages: pages.and_then(|line| Some(line.split_once('[')?.1.split_once(']')?.0.to_owned())),
+            huge_pages: pages
+                .and_then(|line| Some(line.split_once('[')?.1.split_once(']')?.0.to_owned())),
         }
     }
 }
 
 fn kilobytes(text: &str) -> Option<u64> {
-    text.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    text.strip_suffix("kB")?
+        .trim()
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1024)
 }
 
 /// Limits of this process and of its network.
@@ -471,7 +545,9 @@ impl Limits {
             files_hard: hard,
             somaxconn: texts.number("/proc/sys/net/core/somaxconn"),
             syn_backlog: texts.number("/proc/sys/net/ipv4/tcp_max_syn_backlog"),
-            ports: ports.and_then(|ports| parse_ports(&ports)).map(RangeInclusive::into_inner),
+            ports: ports
+                .and_then(|ports| parse_ports(&ports))
+                .map(RangeInclusive::into_inner),
             time_wait_reuse: texts.number("/proc/sys/net/ipv4/tcp_tw_reuse"),
             conntrack: conntrack.map(|(count, max)| Conntrack { count, max }),
         }
@@ -509,8 +585,9 @@ impl ProcessRights {
     pub fn of(texts: &Texts) -> ProcessRights {
         let status = |name: &str| texts.field("/proc/self/status", name);
         let user = |ids: String| Some(ids.split_ascii_whitespace().nth(1)? == "0");
-        let perfmon =
-            |set: String| Some(u64::from_str_radix(&set, 16).ok()? & (CAP_PERFMON | CAP_SYS_ADMIN) != 0);
+        let perfmon = |set: String| {
+            Some(u64::from_str_radix(&set, 16).ok()? & (CAP_PERFMON | CAP_SYS_ADMIN) != 0)
+        };
         ProcessRights {
             root: status("Uid").and_then(user),
             perfmon: status("CapEff").and_then(perfmon),

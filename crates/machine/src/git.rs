@@ -92,7 +92,12 @@ const COMPARE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A comparison of files with a commit that runs no programs. Working trees of submodules are excluded,
 /// because each has its own settings.
-pub const GIT_DIFF: [&str; 4] = ["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
+pub const GIT_DIFF: [&str; 4] = [
+    "diff",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--ignore-submodules=dirty",
+];
 
 /// The handling of files whose filter is defined only in the repository's own settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,11 +119,15 @@ pub fn git(directory: &Path, filters: Filters) -> io::Result<Command> {
     let listed = run(plain(directory).args(list), PATIENCE)?;
     let listed = listed.ok_or_else(|| io::Error::other("git did not list its settings in time"))?;
     if !listed.status.success() {
-        return Err(io::Error::other(String::from_utf8_lossy(&listed.stderr).trim().to_owned()));
+        return Err(io::Error::other(
+            String::from_utf8_lossy(&listed.stderr).trim().to_owned(),
+        ));
     }
     // The missing part of a truncated list is unknown.
     if listed.stdout.len() >= OUTPUT_BYTES_MAX {
-        return Err(io::Error::other("the settings of git are larger than any that are read"));
+        return Err(io::Error::other(
+            "the settings of git are larger than any that are read",
+        ));
     }
     let mut command = plain(directory);
     for (index, (name, value)) in overrides(&listed.stdout, filters).into_iter().enumerate() {
@@ -132,7 +141,11 @@ pub fn git(directory: &Path, filters: Filters) -> io::Result<Command> {
 pub fn commit_of(directory: &Path) -> Option<String> {
     let git = || git(directory, Filters::Skipped).ok();
     let commit = output_of(git()?.args(["rev-parse", "--verify", "--short=12", "HEAD"]))?;
-    let compared = run(git()?.args(GIT_DIFF).args(["--quiet", "HEAD", "--"]), COMPARE_PATIENCE).ok()??;
+    let compared = run(
+        git()?.args(GIT_DIFF).args(["--quiet", "HEAD", "--"]),
+        COMPARE_PATIENCE,
+    )
+    .ok()??;
     match compared.status.code()? {
         0 => Some(commit),
         1 => Some(format!("{commit}+")),
@@ -148,7 +161,11 @@ fn plain(directory: &Path) -> Command {
     }
     // Messages in English, no prompts, no optional locks. Nothing is fetched: a partial clone would get
     // missing objects with a program named by its settings.
-    command.envs([("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")]);
+    command.envs([
+        ("LC_ALL", "C"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GIT_OPTIONAL_LOCKS", "0"),
+    ]);
     command.envs([("GIT_ALLOW_PROTOCOL", ""), ("GIT_NO_LAZY_FETCH", "1")]);
     command.arg("--no-pager").arg("-C").arg(directory);
     command.args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
@@ -170,7 +187,9 @@ fn set(command: &mut Command, index: usize, (name, value): (&[u8], &[u8])) {
     // A name with `=` can only be given by a variable, which git supports since 2.31. An older version
     // rejects the flag.
     let variable = format!("PROOFLOAD_GIT_{index}");
-    command.arg(text(&[b"--config-env=", name, b"=", variable.as_bytes()])).env(variable, text(&[value]));
+    command
+        .arg(text(&[b"--config-env=", name, b"=", variable.as_bytes()]))
+        .env(variable, text(&[value]));
 }
 
 /// A setting as listed by git.
@@ -186,10 +205,17 @@ fn entries(listed: &[u8]) -> Vec<GitSetting<'_>> {
     let mut parts = listed.split(|byte| *byte == 0);
     let mut entries = Vec::new();
     while let (Some(scope), Some(entry)) = (parts.next(), parts.next()) {
-        let end = entry.iter().position(|byte| *byte == b'\n').unwrap_or(entry.len());
+        let end = entry
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .unwrap_or(entry.len());
         let value = entry.get(end + 1..).unwrap_or_default();
         let is_own = matches!(scope, b"local" | b"worktree");
-        entries.push(GitSetting { is_own, name: &entry[..end], value });
+        entries.push(GitSetting {
+            is_own,
+            name: &entry[..end],
+            value,
+        });
     }
     entries
 }
@@ -205,13 +231,19 @@ fn split(name: &[u8]) -> (&[u8], &[u8]) {
 fn overrides(listed: &[u8], filters: Filters) -> Vec<(Vec<u8>, Vec<u8>)> {
     let entries = entries(listed);
     // An included file is no program, and git rejects a flag that includes one without a location.
-    let includes =
-        |name: &[u8]| [&b"include."[..], b"includeif."].iter().any(|begin| name.starts_with(begin));
+    let includes = |name: &[u8]| {
+        [&b"include."[..], b"includeif."]
+            .iter()
+            .any(|begin| name.starts_with(begin))
+    };
     let is_word = |name: &[u8]| PROGRAMS.iter().any(|word| word.as_bytes() == split(name).1);
     let names_program = |name: &[u8]| is_word(name) && !includes(name);
     let mut names: BTreeSet<Vec<u8>> = BTreeSet::new();
     let mut drivers: BTreeSet<&[u8]> = BTreeSet::new();
-    for GitSetting { name, .. } in entries.iter().filter(|entry| entry.is_own && names_program(entry.name)) {
+    for GitSetting { name, .. } in entries
+        .iter()
+        .filter(|entry| entry.is_own && names_program(entry.name))
+    {
         names.insert(name.to_vec());
         if name.starts_with(b"filter.") {
             drivers.insert(split(name).0);
@@ -220,17 +252,33 @@ fn overrides(listed: &[u8], filters: Filters) -> Vec<(Vec<u8>, Vec<u8>)> {
     let of_filter = |driver: &[u8], word: &str| [driver, b".", word.as_bytes()].concat();
     // Only the programs it names: a filter with an empty process runs neither of its other programs.
     let users = |name: &[u8]| {
-        let last = entries.iter().rfind(|entry| !entry.is_own && entry.name == name);
+        let last = entries
+            .iter()
+            .rfind(|entry| !entry.is_own && entry.name == name);
         last.map_or_else(Vec::new, |entry| entry.value.to_vec())
     };
-    let required: &[u8] = if filters == Filters::Required { b"true" } else { b"false" };
-    let is_void = |driver: &&&[u8]| FILTER.iter().all(|word| users(&of_filter(driver, word)).is_empty());
+    let required: &[u8] = if filters == Filters::Required {
+        b"true"
+    } else {
+        b"false"
+    };
+    let is_void = |driver: &&&[u8]| {
+        FILTER
+            .iter()
+            .all(|word| users(&of_filter(driver, word)).is_empty())
+    };
     let without = drivers.iter().filter(is_void);
-    let without: Vec<_> = without.map(|driver| (of_filter(driver, "required"), required.to_vec())).collect();
+    let without: Vec<_> = without
+        .map(|driver| (of_filter(driver, "required"), required.to_vec()))
+        .collect();
     let named = names.into_iter().map(|name| {
         let value = users(&name);
         // Newer versions of git have hooks as settings, and reject one without a command.
-        let value = if value.is_empty() && name.starts_with(b"hook.") { b"true".to_vec() } else { value };
+        let value = if value.is_empty() && name.starts_with(b"hook.") {
+            b"true".to_vec()
+        } else {
+            value
+        };
         (name, value)
     });
     named.chain(without).collect()
@@ -251,8 +299,10 @@ mod tests {
                       local\0hook.x.command\nevil\0local\0filter.novalue.smudge\0command\0gc.auto\n0\0";
         let told = |filters| -> Vec<String> {
             let all = overrides(listed.as_bytes(), filters).into_iter();
-            all.map(|(name, value)| String::from_utf8([name, b"=".to_vec(), value].concat()).unwrap())
-                .collect()
+            all.map(|(name, value)| {
+                String::from_utf8([name, b"=".to_vec(), value].concat()).unwrap()
+            })
+            .collect()
         };
         let expected = [
             "core.sshcommand=",
@@ -262,7 +312,8 @@ mod tests {
             "hook.x.command=true",
         ];
         let with = |required| {
-            let filters = ["a=b", "novalue"].map(|name| format!("filter.{name}.required={required}"));
+            let filters =
+                ["a=b", "novalue"].map(|name| format!("filter.{name}.required={required}"));
             [&expected.map(str::to_owned)[..], &filters].concat()
         };
         assert_eq!(told(Filters::Skipped), with("false"));
@@ -275,23 +326,60 @@ mod tests {
         let make = |name: &str| {
             let directory = place.join(name);
             std::fs::create_dir_all(&directory).unwrap();
-            assert!(asked(&directory).args(["init", "--quiet"]).status().unwrap().success());
+            assert!(
+                asked(&directory)
+                    .args(["init", "--quiet"])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
             directory.canonicalize().unwrap()
         };
         let (ours, other) = (make("ours"), make("other"));
         let monitor = format!("touch {}", place.join("started").display());
-        assert!(asked(&ours).args(["config", "core.fsmonitor", &monitor]).status().unwrap().success());
+        assert!(
+            asked(&ours)
+                .args(["config", "core.fsmonitor", &monitor])
+                .status()
+                .unwrap()
+                .success()
+        );
         // The environment of a hook of the other repository: this test, run again in it.
         if std::env::var_os("GIT_DIR").is_none() {
             let this = std::env::current_exe().unwrap();
             let mut again = Command::new(this);
-            again.args(["what_a_hook_or_a_shell_says"]).env("GIT_DIR", other.join(".git"));
-            assert!(again.env("GIT_WORK_TREE", &other).output().unwrap().status.success());
+            again
+                .args(["what_a_hook_or_a_shell_says"])
+                .env("GIT_DIR", other.join(".git"));
+            assert!(
+                again
+                    .env("GIT_WORK_TREE", &other)
+                    .output()
+                    .unwrap()
+                    .status
+                    .success()
+            );
         }
-        let said = asked(&ours).args(["rev-parse", "--show-toplevel"]).output().unwrap().stdout;
-        assert_eq!(String::from_utf8(said).unwrap().trim(), ours.to_str().unwrap());
-        assert!(asked(&ours).args(["status", "--porcelain"]).status().unwrap().success());
-        assert!(!place.join("started").exists(), "a file system monitor was started");
+        let said = asked(&ours)
+            .args(["rev-parse", "--show-toplevel"])
+            .output()
+            .unwrap()
+            .stdout;
+        assert_eq!(
+            String::from_utf8(said).unwrap().trim(),
+            ours.to_str().unwrap()
+        );
+        assert!(
+            asked(&ours)
+                .args(["status", "--porcelain"])
+                .status()
+                .unwrap()
+                .success()
+        );
+        assert!(
+            !place.join("started").exists(),
+            "a file system monitor was started"
+        );
         std::fs::remove_dir_all(&place).unwrap();
     }
 }

@@ -27,14 +27,15 @@ mod watch;
 
 pub use counters::{CounterTexts, CpuTicks, MachineCounters, TcpCounters};
 pub use facts::{
-    Conntrack, Facts, Frequency, Granted, Host, Limits, Memory, Probed, ProcessGroup, ProcessRights,
-    Processors, Quota, Storage,
+    Conntrack, Facts, Frequency, Granted, Host, Limits, Memory, Probed, ProcessGroup,
+    ProcessRights, Processors, Quota, Storage,
 };
 pub use files::{private_folder, temporary_folder, write_whole};
 pub use git::{ELSEWHERE, Filters, GIT_DIFF, commit_of, git};
 pub use hazards::{Hazard, all as hazards};
 pub use programs::{
-    CI_VARIABLES, answer_of, command, ended_within, is_ci_variable, output_of, run, run_keeping, version_of,
+    CI_VARIABLES, answer_of, command, ended_within, is_ci_variable, output_of, run, run_keeping,
+    version_of,
 };
 pub use texts::Texts;
 pub use watch::{Busy, MachineWatched, Spin, watch};

@@ -91,7 +91,10 @@ impl Stat {
         let number = |value: i32| u32::try_from(value).ok();
         let ticks = |one: i64, other: i64| u64::try_from(one + other).unwrap_or(0);
         Some(Stat {
-            id: ProcessId { pid: number(raw.pid)?, start_ticks: raw.starttime },
+            id: ProcessId {
+                pid: number(raw.pid)?,
+                start_ticks: raw.starttime,
+            },
             name: raw.comm,
             state: raw.state,
             ppid: number(raw.ppid)?,
@@ -123,21 +126,40 @@ pub fn files_limits(pid: u32) -> Option<(u64, u64)> {
 }
 
 pub(crate) fn parse_files_limits(limits: &str) -> Option<(u64, u64)> {
-    let values = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
-    let limit = |text: &str| if text == "unlimited" { Some(u64::MAX) } else { text.parse().ok() };
+    let values = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))?;
+    let limit = |text: &str| {
+        if text == "unlimited" {
+            Some(u64::MAX)
+        } else {
+            text.parse().ok()
+        }
+    };
     let mut values = values.split_ascii_whitespace().map_while(limit);
     values.next().zip(values.next())
 }
 
 /// The text after `name` and a colon, in the first line that begins with them.
 pub fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
-    text.lines().find_map(|line| Some(line.strip_prefix(name)?.trim_start().strip_prefix(':')?.trim()))
+    text.lines().find_map(|line| {
+        Some(
+            line.strip_prefix(name)?
+                .trim_start()
+                .strip_prefix(':')?
+                .trim(),
+        )
+    })
 }
 
 /// The leading number of a field, in kB if followed by kB. 0 if there is none.
 pub fn number(text: &str, name: &str) -> u64 {
     let value = field(text, name).unwrap_or_default();
-    value.split_ascii_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0)
+    value
+        .split_ascii_whitespace()
+        .next()
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0)
 }
 
 /// CPU time and waiting time of a thread, in nanoseconds. `None` if it is gone.
@@ -149,7 +171,10 @@ pub fn thread_cpu_and_wait_ns(pid: u32, thread: u32) -> Option<(u64, u64)> {
     let schedule = schedule.and_then(|text| Schedstat::from_read(text.as_slice()).ok());
     match schedule.filter(|schedule| schedule.pcount > 0) {
         Some(schedule) => Some((schedule.sum_exec_runtime, schedule.run_delay)),
-        None => Some((ticks_to_ns(Stat::parse(&fs::read(format!("{folder}/stat")).ok()?)?.cpu_ticks), 0)),
+        None => Some((
+            ticks_to_ns(Stat::parse(&fs::read(format!("{folder}/stat")).ok()?)?.cpu_ticks),
+            0,
+        )),
     }
 }
 
@@ -167,12 +192,19 @@ pub fn cpu_ns(_pid: u32) -> Option<u64> {
 pub fn cpu_ns(pid: u32) -> Option<u64> {
     let pid = i32::try_from(pid).ok()?;
     let mut clock = 0;
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: both calls write only to the variable whose address they get.
     let read = unsafe {
-        libc::clock_getcpuclockid(pid, &raw mut clock) == 0 && libc::clock_gettime(clock, &raw mut time) == 0
+        libc::clock_getcpuclockid(pid, &raw mut clock) == 0
+            && libc::clock_gettime(clock, &raw mut time) == 0
     };
-    let (seconds, nanos) = (u64::try_from(time.tv_sec).ok()?, u64::try_from(time.tv_nsec).ok()?);
+    let (seconds, nanos) = (
+        u64::try_from(time.tv_sec).ok()?,
+        u64::try_from(time.tv_nsec).ok()?,
+    );
     read.then_some(seconds * 1_000_000_000 + nanos)
 }
 
@@ -186,14 +218,19 @@ pub fn age(_pid: u32) -> Option<Duration> {
 #[cfg(target_os = "linux")]
 pub fn age(pid: u32) -> Option<Duration> {
     let started_ns = ticks_to_ns(Stat::read(pid)?.id.start_ticks);
-    Some(Duration::from_nanos(crate::clock::boot_ns().saturating_sub(started_ns)))
+    Some(Duration::from_nanos(
+        crate::clock::boot_ns().saturating_sub(started_ns),
+    ))
 }
 
 /// Converts clock ticks, the unit of `/proc`, to nanoseconds.
 pub fn ticks_to_ns(ticks: u64) -> u64 {
     // SAFETY: takes no pointer and changes nothing.
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    let per_second = u64::try_from(per_second).ok().filter(|ticks| *ticks > 0).unwrap_or(100);
+    let per_second = u64::try_from(per_second)
+        .ok()
+        .filter(|ticks| *ticks > 0)
+        .unwrap_or(100);
     ticks * (1_000_000_000 / per_second)
 }
 
@@ -202,7 +239,11 @@ pub fn argv(pid: u32) -> Vec<String> {
     // Programs that set a title pad it with zeros.
     let line = text(pid, "cmdline");
     let line = line.trim_end_matches('\0');
-    if line.is_empty() { Vec::new() } else { line.split('\0').map(str::to_owned).collect() }
+    if line.is_empty() {
+        Vec::new()
+    } else {
+        line.split('\0').map(str::to_owned).collect()
+    }
 }
 
 /// `node server.js (pid 123)`, short enough for a message.
@@ -221,7 +262,9 @@ pub struct Environ(Vec<u8>);
 impl Environ {
     /// Reads the environment. `None` if access is denied, or the process is gone.
     pub fn read(pid: u32) -> Option<Environ> {
-        patiently(|| fs::read(format!("/proc/{pid}/environ"))).ok().map(Environ)
+        patiently(|| fs::read(format!("/proc/{pid}/environ")))
+            .ok()
+            .map(Environ)
     }
 
     /// The variables selected by `wanted`.
@@ -259,7 +302,8 @@ pub fn parse_list(text: &str) -> Vec<usize> {
     let mut numbers = Vec::new();
     for part in text.trim().split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        if let (Ok(first), Ok(last)) = (first.trim().parse::<usize>(), last.trim().parse::<usize>()) {
+        if let (Ok(first), Ok(last)) = (first.trim().parse::<usize>(), last.trim().parse::<usize>())
+        {
             numbers.extend((first..=last).take(LONGEST.saturating_sub(numbers.len())));
         }
     }
@@ -289,21 +333,37 @@ pub fn threads(pid: u32) -> Vec<u32> {
 
 /// All visible processes.
 pub fn everyone() -> Vec<Stat> {
-    numbered("/proc").into_iter().filter_map(Stat::read).collect()
+    numbered("/proc")
+        .into_iter()
+        .filter_map(Stat::read)
+        .collect()
 }
 
 fn numbered<T: FromStr>(folder: &str) -> Vec<T> {
     let names = names(Path::new(folder)).unwrap_or_default();
-    names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect()
+    names
+        .iter()
+        .filter_map(|name| name.to_str()?.parse().ok())
+        .collect()
 }
 
 /// The names of a folder's entries.
 pub(crate) fn names(folder: &Path) -> io::Result<Vec<OsString>> {
-    patiently(|| fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect())
+    patiently(|| {
+        fs::read_dir(folder)?
+            .map(|entry| Ok(entry?.file_name()))
+            .collect()
+    })
 }
 
 /// Temporary errors of the system. A process that is missed because of them would be missing in a figure.
-const PASSING: [Errno; 5] = [Errno::INTR, Errno::IO, Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+const PASSING: [Errno; 5] = [
+    Errno::INTR,
+    Errno::IO,
+    Errno::MFILE,
+    Errno::NFILE,
+    Errno::NOMEM,
+];
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -311,7 +371,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(crate) fn patiently<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 1..TRIES {
         match read() {
-            Err(error) if Errno::from_io_error(&error).is_some_and(|error| PASSING.contains(&error)) => {
+            Err(error)
+                if Errno::from_io_error(&error).is_some_and(|error| PASSING.contains(&error)) =>
+            {
                 thread::sleep(PAUSE);
             }
             done => return done,
@@ -332,15 +394,20 @@ pub fn descendants_until(root: u32, until: Option<Instant>) -> Vec<Stat> {
     /// Whether the kernel was built with CONFIG_PROC_CHILDREN. Otherwise all of `/proc` has to be read.
     static LISTS_CHILDREN: OnceLock<bool> = OnceLock::new();
     let lists = || fs::exists("/proc/thread-self/children").unwrap_or(false);
-    if *LISTS_CHILDREN.get_or_init(lists) { by_children(root, until) } else { by_parents(root, &everyone()) }
+    if *LISTS_CHILDREN.get_or_init(lists) {
+        by_children(root, until)
+    } else {
+        by_parents(root, &everyone())
+    }
 }
 
 /// Maximum processes per scan. Processes that fork and exit as fast as the scan would be followed forever.
 const SEEN_MAX: usize = 10_000;
 
 fn by_children(root: u32, until: Option<Instant>) -> Vec<Stat> {
-    let goes_on =
-        |seen: &HashSet<u32>| seen.len() < SEEN_MAX && until.is_none_or(|until| Instant::now() < until);
+    let goes_on = |seen: &HashSet<u32>| {
+        seen.len() < SEEN_MAX && until.is_none_or(|until| Instant::now() < until)
+    };
     let mut found = Vec::new();
     let mut seen = HashSet::from([root]);
     let mut waiting = children(root);
@@ -355,7 +422,10 @@ fn by_children(root: u32, until: Option<Instant>) -> Vec<Stat> {
             }
         }
         // Orphans of parents that exited during the scan have moved up to `root`, which adopts them.
-        waiting = children(root).into_iter().filter(|pid| !seen.contains(pid)).collect();
+        waiting = children(root)
+            .into_iter()
+            .filter(|pid| !seen.contains(pid))
+            .collect();
     }
     found
 }
@@ -365,7 +435,10 @@ fn by_children(root: u32, until: Option<Instant>) -> Vec<Stat> {
 pub fn children(pid: u32) -> Vec<u32> {
     let list = |thread: u32| text(pid, &format!("task/{thread}/children"));
     let lists: String = threads(pid).into_iter().map(list).collect();
-    lists.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect()
+    lists
+        .split_ascii_whitespace()
+        .filter_map(|child| child.parse().ok())
+        .collect()
 }
 
 /// The descendants of `root` among `all`.
@@ -386,7 +459,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_system_lacks_for_a_moment_hides_no_process_and_one_that_is_gone_is_not_waited_for() {
+    fn what_the_system_lacks_for_a_moment_hides_no_process_and_one_that_is_gone_is_not_waited_for()
+    {
         let tried = |errors: &[Errno]| {
             let mut left = errors.iter();
             let read = patiently(|| left.next().map_or(Ok(()), |error| Err((*error).into())));
@@ -400,11 +474,19 @@ mod tests {
     #[test]
     fn a_command_with_brackets_and_spaces_does_not_shift_the_fields() {
         let rest = "0 ".repeat(30);
-        let line = format!("7 (a) S 9 (b) R 3 4 5 0 -1 4194304 10 20 11 12 100 50 30 20 20 0 1 0 777 {rest}");
+        let line = format!(
+            "7 (a) S 9 (b) R 3 4 5 0 -1 4194304 10 20 11 12 100 50 30 20 20 0 1 0 777 {rest}"
+        );
         let stat = Stat::parse(line.as_bytes()).unwrap();
-        assert_eq!((stat.state, stat.ppid, stat.process_group, stat.session), ('R', 3, 4, 5));
+        assert_eq!(
+            (stat.state, stat.ppid, stat.process_group, stat.session),
+            ('R', 3, 4, 5)
+        );
         assert_eq!((stat.major_faults, stat.children_major_faults), (11, 12));
-        assert_eq!((stat.cpu_ticks, stat.children_cpu_ticks, stat.id.start_ticks), (150, 50, 777));
+        assert_eq!(
+            (stat.cpu_ticks, stat.children_cpu_ticks, stat.id.start_ticks),
+            (150, 50, 777)
+        );
         assert_eq!(Stat::parse(b"7 (cut off) S 9"), None);
     }
 
@@ -416,7 +498,10 @@ mod tests {
             Stat::parse(line.as_bytes()).unwrap()
         };
         let found = by_parents(7, &[stat(7, 9), stat(8, 7), stat(9, 8)]);
-        assert_eq!(found.iter().map(|stat| stat.id.pid).collect::<Vec<_>>(), [8, 9]);
+        assert_eq!(
+            found.iter().map(|stat| stat.id.pid).collect::<Vec<_>>(),
+            [8, 9]
+        );
     }
 
     #[test]
@@ -431,21 +516,36 @@ mod tests {
     #[test]
     fn both_ways_of_looking_see_a_grandchild() {
         let script = "sleep 30 & wait";
-        let mut child = std::process::Command::new("/bin/sh").args(["-c", script]).spawn().unwrap();
+        let mut child = std::process::Command::new("/bin/sh")
+            .args(["-c", script])
+            .spawn()
+            .unwrap();
         let me = std::process::id();
         let of_child = |stats: &[Stat]| stats.iter().find(|stat| stat.ppid == child.id()).cloned();
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
         let grandchild = loop {
             match of_child(&descendants(me)) {
                 Some(found) => break found,
-                None => assert!(std::time::Instant::now() < deadline, "the grandchild was never seen"),
+                None => assert!(
+                    std::time::Instant::now() < deadline,
+                    "the grandchild was never seen"
+                ),
             }
         };
-        assert_eq!(of_child(&by_parents(me, &everyone())).map(|stat| stat.id), Some(grandchild.id));
+        assert_eq!(
+            of_child(&by_parents(me, &everyone())).map(|stat| stat.id),
+            Some(grandchild.id)
+        );
         let me = ProcessId::of(me).unwrap();
-        let later = ProcessId { start_ticks: me.start_ticks + 1, ..me };
+        let later = ProcessId {
+            start_ticks: me.start_ticks + 1,
+            ..me
+        };
         assert!(me.is_alive() && !later.is_alive());
-        let nobody = ProcessId { pid: 4_194_305, ..me };
+        let nobody = ProcessId {
+            pid: 4_194_305,
+            ..me
+        };
         assert!(!me.is_gone() && later.is_gone() && nobody.is_gone());
         for pid in [grandchild.id.pid, child.id()] {
             // SAFETY: a signal to a process that this test started.
@@ -459,6 +559,9 @@ mod tests {
         assert_eq!(parse_list("0-2,8\n"), [0, 1, 2, 8]);
         assert_eq!(parse_list(""), [] as [usize; 0]);
         let me = std::process::id();
-        assert!(thread_cpu_and_wait_ns(me, me).is_some() && thread_cpu_and_wait_ns(me, u32::MAX).is_none());
+        assert!(
+            thread_cpu_and_wait_ns(me, me).is_some()
+                && thread_cpu_and_wait_ns(me, u32::MAX).is_none()
+        );
     }
 }

@@ -40,7 +40,9 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
 }
 
 /// Runtimes that answer `--version` at once and do nothing else.
-const RUNTIMES: [&str; 9] = ["node", "bun", "deno", "python3", "ruby", "php", "java", "nginx", "haproxy"];
+const RUNTIMES: [&str; 9] = [
+    "node", "bun", "deno", "python3", "ruby", "php", "java", "nginx", "haproxy",
+];
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// Poll interval for a child that is about to exit.
@@ -56,16 +58,39 @@ pub fn version_of(program: &str) -> Option<String> {
         return None;
     }
     // These support only the short form, and nginx answers on stderr.
-    let flag = if matches!(name, "nginx" | "haproxy") { "-v" } else { "--version" };
+    let flag = if matches!(name, "nginx" | "haproxy") {
+        "-v"
+    } else {
+        "--version"
+    };
     let answer = output_of(command(program).arg(flag))?;
-    Some(answer.strip_prefix("nginx version: nginx/").unwrap_or(&answer).to_owned())
+    Some(
+        answer
+            .strip_prefix("nginx version: nginx/")
+            .unwrap_or(&answer)
+            .to_owned(),
+    )
 }
 
 /// First line of a program's output, if it exits successfully within five seconds.
 pub fn output_of(command: &mut Command) -> Option<String> {
-    let output = run(command, PATIENCE).ok().flatten().filter(|output| output.status.success())?;
-    let said = if output.stdout.is_empty() { output.stderr } else { output.stdout };
-    Some(String::from_utf8_lossy(&said).lines().next().unwrap_or_default().trim().to_owned())
+    let output = run(command, PATIENCE)
+        .ok()
+        .flatten()
+        .filter(|output| output.status.success())?;
+    let said = if output.stdout.is_empty() {
+        output.stderr
+    } else {
+        output.stdout
+    };
+    Some(
+        String::from_utf8_lossy(&said)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
+    )
 }
 
 /// The output of a command, if it exits successfully in time. Otherwise the reason, or the last line of its
@@ -80,7 +105,11 @@ pub fn answer_of(command: &mut Command, patience: Duration) -> Result<String, St
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let complaint = String::from_utf8_lossy(&output.stderr);
-    Err(complaint.trim().lines().last().map_or_else(|| output.status.to_string(), str::to_owned))
+    Err(complaint
+        .trim()
+        .lines()
+        .last()
+        .map_or_else(|| output.status.to_string(), str::to_owned))
 }
 
 /// Runs a command without input until it exits, then kills the rest of its process group. `None` if it timed
@@ -101,16 +130,27 @@ pub fn run_keeping(
     patience: Duration,
     bytes_max: usize,
 ) -> io::Result<Option<Output>> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
     // SAFETY: prctl(2) is async-signal-safe, and the closure does nothing else. The child exits with us,
     // because Ctrl-C no longer reaches it.
     #[cfg(target_os = "linux")]
     unsafe {
-        command.pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?))
+        command.pre_exec(|| {
+            Ok(rustix::process::set_parent_process_death_signal(Some(
+                Signal::KILL,
+            ))?)
+        })
     };
     let mut child = command.spawn()?;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let (mut out, mut err) = (Pipe::of(child.stdout.take())?, Pipe::of(child.stderr.take())?);
+    let (mut out, mut err) = (
+        Pipe::of(child.stdout.take())?,
+        Pipe::of(child.stderr.take())?,
+    );
     let deadline = Instant::now() + patience;
     let ended = loop {
         let ended = has_ended(group)?;
@@ -125,7 +165,11 @@ pub fn run_keeping(
     // Before it is reaped, because its PID may be reused afterwards.
     let _ = group.map(|group| kill_process_group(group, Signal::KILL));
     let status = child.wait()?;
-    Ok(ended.then_some(Output { status, stdout: out.bytes, stderr: err.bytes }))
+    Ok(ended.then_some(Output {
+        status,
+        stdout: out.bytes,
+        stderr: err.bytes,
+    }))
 }
 
 /// The exit status of a child, if it exits within this time. `look` is its `try_wait`.
@@ -158,15 +202,23 @@ struct Pipe {
 impl Pipe {
     fn of(end: Option<impl Into<OwnedFd>>) -> io::Result<Pipe> {
         let end: Option<OwnedFd> = end.map(Into::into);
-        end.as_ref().map_or(Ok(()), |end| rustix::io::ioctl_fionbio(end, true))?;
-        Ok(Pipe { end, bytes: Vec::new() })
+        end.as_ref()
+            .map_or(Ok(()), |end| rustix::io::ioctl_fionbio(end, true))?;
+        Ok(Pipe {
+            end,
+            bytes: Vec::new(),
+        })
     }
 
     /// Reads the available data. Limited per call, for a program that never pauses.
     fn drain(&mut self, bytes_max: usize) {
         let mut buffer = [0; 64 << 10];
         for _ in 0..READS_MAX {
-            match self.end.as_ref().map(|end| rustix::io::read(end, &mut buffer)) {
+            match self
+                .end
+                .as_ref()
+                .map(|end| rustix::io::read(end, &mut buffer))
+            {
                 Some(Ok(count)) if count > 0 => {
                     let room = bytes_max - self.bytes.len();
                     self.bytes.extend_from_slice(&buffer[..count.min(room)]);
@@ -183,10 +235,20 @@ mod tests {
 
     #[test]
     fn names_of_ci_variables_are_exact_or_prefixes() {
-        let known =
-            ["GITHUB_ENV", "ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_CACHE_SERVICE_V2", "CI_JOB_JWT_V2"];
-        let others =
-            ["GITHUB_ENVIRONMENT", "GITHUB_ACTIONS", "ACTIONS_CACHE", "CI_JOB_ID", "NPM_TOKEN", "CI"];
+        let known = [
+            "GITHUB_ENV",
+            "ACTIONS_ID_TOKEN_REQUEST_URL",
+            "ACTIONS_CACHE_SERVICE_V2",
+            "CI_JOB_JWT_V2",
+        ];
+        let others = [
+            "GITHUB_ENVIRONMENT",
+            "GITHUB_ACTIONS",
+            "ACTIONS_CACHE",
+            "CI_JOB_ID",
+            "NPM_TOKEN",
+            "CI",
+        ];
         assert!(known.into_iter().all(is_ci_variable));
         assert!(!others.into_iter().any(is_ci_variable));
     }
@@ -197,11 +259,15 @@ mod tests {
         let mut shim = Command::new("/bin/sh");
         shim.args(["-c", "sleep 1000 & echo v1; echo $!"]);
         let output = run(&mut shim, Duration::from_secs(60)).unwrap().unwrap();
-        assert!(begun.elapsed() < Duration::from_secs(30), "the child's end was waited for");
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "the child's end was waited for"
+        );
         let text = String::from_utf8(output.stdout).unwrap();
         let (version, pid) = text.trim().split_once('\n').unwrap();
         assert_eq!(version, "v1");
-        let gone = || crate::process::Stat::read(pid.parse().unwrap()).is_none_or(|stat| !stat.is_alive());
+        let gone =
+            || crate::process::Stat::read(pid.parse().unwrap()).is_none_or(|stat| !stat.is_alive());
         assert!(
             (0..500).any(|_| gone() || {
                 thread::sleep(LOOK_AGAIN);
@@ -214,7 +280,11 @@ mod tests {
     #[test]
     fn a_program_that_never_stops_printing_takes_bounded_memory_and_time() {
         let mut endless = Command::new("yes");
-        assert!(run(&mut endless, Duration::from_millis(300)).unwrap().is_none());
+        assert!(
+            run(&mut endless, Duration::from_millis(300))
+                .unwrap()
+                .is_none()
+        );
         let mut much = Command::new("/bin/sh");
         much.args(["-c", "head -c 80000000 /dev/zero"]);
         let output = run(&mut much, Duration::from_secs(60)).unwrap().unwrap();

@@ -50,8 +50,11 @@ fn parse(table: impl BufRead) -> Vec<Listener> {
         page_size: 4096,
         is_little_endian: cfg!(target_endian = "little"),
     };
-    let entries = TcpNetEntries::from_read(text.as_bytes(), &here).map_or(Vec::new(), |table| table.0);
-    let listeners = entries.into_iter().filter(|entry| entry.state == TcpState::Listen);
+    let entries =
+        TcpNetEntries::from_read(text.as_bytes(), &here).map_or(Vec::new(), |table| table.0);
+    let listeners = entries
+        .into_iter()
+        .filter(|entry| entry.state == TcpState::Listen);
     let listener = listeners.map(|entry| Listener {
         address: entry.local_address.ip().to_canonical(),
         port: entry.local_address.port(),
@@ -65,12 +68,24 @@ fn parse(table: impl BufRead) -> Vec<Listener> {
 /// wildcard, and for those IPv4 to IPv6. There may be several, because ports can be shared.
 pub fn reached(listeners: &[Listener], address: IpAddr) -> Vec<Listener> {
     let on = |wanted: IpAddr| -> Vec<Listener> {
-        listeners.iter().copied().filter(|listener| listener.address == wanted).collect()
+        listeners
+            .iter()
+            .copied()
+            .filter(|listener| listener.address == wanted)
+            .collect()
     };
-    let candidates =
-        [address.to_canonical(), IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+    let candidates = [
+        address.to_canonical(),
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    ];
     let usable = |wanted: &IpAddr| address.is_ipv4() || wanted.is_ipv6();
-    candidates.into_iter().filter(usable).map(on).find(|found| !found.is_empty()).unwrap_or_default()
+    candidates
+        .into_iter()
+        .filter(usable)
+        .map(on)
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
 }
 
 /// Whether an address belongs to this machine: to our network, or to that of any visible process, such as a
@@ -94,7 +109,9 @@ pub fn is_address_here(address: IpAddr) -> bool {
 fn is_local_v4(trie: &str, address: Ipv4Addr) -> bool {
     let (wanted, mut is_below) = (address.to_string(), false);
     trie.lines().map(str::trim).any(|line| {
-        is_below = line.strip_prefix("|-- ").map_or(is_below, |leaf| leaf == wanted);
+        is_below = line
+            .strip_prefix("|-- ")
+            .map_or(is_below, |leaf| leaf == wanted);
         is_below && line == "/32 host LOCAL"
     })
 }
@@ -111,8 +128,9 @@ pub fn unix_listeners(path: &Path) -> Vec<u64> {
     /// `__SO_ACCEPTCON` of the kernel.
     const LISTENS: u64 = 1 << 16;
     let whole = path.canonicalize();
-    let is_it =
-        |name: &str| Path::new(name) == path || whole.as_deref().is_ok_and(|whole| whole == Path::new(name));
+    let is_it = |name: &str| {
+        Path::new(name) == path || whole.as_deref().is_ok_and(|whole| whole == Path::new(name))
+    };
     let table = fs::read("/proc/thread-self/net/unix").unwrap_or_default();
     // Num RefCount Protocol Flags Type St Inode Path. Paths may contain blanks, and others' may not be text.
     let inode = |line: &str| {
@@ -125,7 +143,11 @@ pub fn unix_listeners(path: &Path) -> Vec<u64> {
         let inode = fields[6].parse().ok()?;
         (flags & LISTENS != 0 && is_it(rest.strip_prefix(' ')?)).then_some(inode)
     };
-    String::from_utf8_lossy(&table).lines().skip(1).filter_map(inode).collect()
+    String::from_utf8_lossy(&table)
+        .lines()
+        .skip(1)
+        .filter_map(inode)
+        .collect()
 }
 
 /// The inodes of a process's open sockets. `None` if its descriptors are not readable, or it is gone.
@@ -133,17 +155,25 @@ pub fn open_sockets(pid: u32) -> Option<Vec<u64>> {
     let folder = PathBuf::from(format!("/proc/{pid}/fd"));
     let inode = |name: OsString| {
         let link = patiently(|| fs::read_link(folder.join(&name))).ok()?;
-        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+        link.to_str()?
+            .strip_prefix("socket:[")?
+            .strip_suffix(']')?
+            .parse()
+            .ok()
     };
     Some(names(&folder).ok()?.into_iter().filter_map(inode).collect())
 }
 
 /// Describes the owner of a socket: `node server.js (pid 123)`, or its user.
 pub fn owner(listener: &Listener) -> String {
-    let holds = |pid: &u32| open_sockets(*pid).is_some_and(|inodes| inodes.contains(&listener.inode));
+    let holds =
+        |pid: &u32| open_sockets(*pid).is_some_and(|inodes| inodes.contains(&listener.inode));
     match everyone().iter().map(|stat| stat.id.pid).find(holds) {
         Some(pid) => describe(pid),
-        None => format!("a process of user {} whose name may not be read", listener.uid),
+        None => format!(
+            "a process of user {} whose name may not be read",
+            listener.uid
+        ),
     }
 }
 
@@ -154,7 +184,9 @@ pub fn local_ports() -> Option<RangeInclusive<u16>> {
 
 /// First and last, both included.
 pub(crate) fn parse_ports(text: &str) -> Option<RangeInclusive<u16>> {
-    let mut ends = text.split_ascii_whitespace().map_while(|end| end.parse().ok());
+    let mut ends = text
+        .split_ascii_whitespace()
+        .map_while(|end| end.parse().ok());
     Some(ends.next()?..=ends.next()?)
 }
 
@@ -166,17 +198,29 @@ mod tests {
     use super::*;
 
     fn at(address: &str) -> Listener {
-        Listener { address: address.parse().unwrap(), port: 8080, inode: 4711, uid: 1000 }
+        Listener {
+            address: address.parse().unwrap(),
+            port: 8080,
+            inode: 4711,
+            uid: 1000,
+        }
     }
 
     #[test]
     fn a_socket_of_our_own_is_found_with_its_owner() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = socket.local_addr().unwrap().port();
-        let found: Vec<Listener> = listeners().into_iter().filter(|one| one.port == port).collect();
+        let found: Vec<Listener> = listeners()
+            .into_iter()
+            .filter(|one| one.port == port)
+            .collect();
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].address, "127.0.0.1".parse::<IpAddr>().unwrap());
-        assert!(open_sockets(std::process::id()).unwrap().contains(&found[0].inode));
+        assert!(
+            open_sockets(std::process::id())
+                .unwrap()
+                .contains(&found[0].inode)
+        );
         assert!(owner(&found[0]).ends_with(&format!("(pid {})", std::process::id())));
     }
 
@@ -187,7 +231,11 @@ mod tests {
         let found = unix_listeners(&path);
         fs::remove_file(&path).unwrap();
         assert_eq!(found.len(), 1);
-        assert!(open_sockets(std::process::id()).unwrap().contains(&found[0]));
+        assert!(
+            open_sockets(std::process::id())
+                .unwrap()
+                .contains(&found[0])
+        );
         drop(socket);
     }
 
@@ -201,7 +249,10 @@ mod tests {
         };
         let table = format!("  sl  local_address\n{}{}garbage\n", line("0A"), line("06"));
         assert_eq!(parse(table.as_bytes()), [at("127.0.0.1")]);
-        assert_eq!((parse("".as_bytes()), parse("sl\nx".as_bytes())), (vec![], vec![]));
+        assert_eq!(
+            (parse("".as_bytes()), parse("sl\nx".as_bytes())),
+            (vec![], vec![])
+        );
     }
 
     #[test]

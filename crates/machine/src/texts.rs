@@ -43,14 +43,18 @@ impl Texts {
     /// The same stored machine with one text replaced.
     #[must_use]
     pub fn with(mut self, path: &str, text: &str) -> Texts {
-        self.kept.get_or_insert_default().insert(path.to_owned(), text.to_owned());
+        self.kept
+            .get_or_insert_default()
+            .insert(path.to_owned(), text.to_owned());
         self
     }
 
     pub(crate) fn get(&self, path: &str) -> Option<String> {
         match &self.kept {
             Some(files) => files.get(path).cloned(),
-            None => fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+            None => fs::read(path)
+                .ok()
+                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
         }
     }
 
@@ -61,7 +65,11 @@ impl Texts {
 
     /// Its leading number.
     pub(crate) fn number(&self, path: &str) -> Option<i64> {
-        self.line(path)?.split_ascii_whitespace().next()?.parse().ok()
+        self.line(path)?
+            .split_ascii_whitespace()
+            .next()?
+            .parse()
+            .ok()
     }
 
     /// The text after `name` and a colon, in the first line that begins with them.
@@ -71,8 +79,15 @@ impl Texts {
 
     /// The names in a folder.
     pub(crate) fn inside(&self, folder: &str) -> BTreeSet<String> {
-        let below =
-            |path: &str| Some(path.strip_prefix(folder)?.strip_prefix('/')?.split('/').next()?.to_owned());
+        let below = |path: &str| {
+            Some(
+                path.strip_prefix(folder)?
+                    .strip_prefix('/')?
+                    .split('/')
+                    .next()?
+                    .to_owned(),
+            )
+        };
         match &self.kept {
             Some(files) => files.keys().filter_map(|path| below(path)).collect(),
             None => {

@@ -78,7 +78,12 @@ struct MachineReading {
 /// Watches this machine for two seconds.
 pub fn watch() -> MachineWatched {
     let begin = Instant::now();
-    let take = || MachineReading::of(&fs::read_to_string("/proc/stat").unwrap_or_default(), everyone());
+    let take = || {
+        MachineReading::of(
+            &fs::read_to_string("/proc/stat").unwrap_or_default(),
+            everyone(),
+        )
+    };
     let before = take();
     thread::sleep(QUIET);
     let after = take();
@@ -109,7 +114,11 @@ impl MachineWatched {
             if id.pid == own {
                 own_ticks = used;
             } else if used as f64 / ticks >= NAMED_MIN {
-                busiest.push(Busy { pid: id.pid, name: name.clone(), share: used as f64 / ticks });
+                busiest.push(Busy {
+                    pid: id.pid,
+                    name: name.clone(),
+                    share: used as f64 / ticks,
+                });
             }
         }
         busiest.sort_by(|one, other| other.share.total_cmp(&one.share));
@@ -130,10 +139,16 @@ impl MachineReading {
     fn of(stat: &str, processes: impl IntoIterator<Item = Stat>) -> MachineReading {
         // Names are chosen by the processes and go to a terminal.
         let name = |name: String| model::text::line(&name);
-        let processes = processes.into_iter().map(|stat| (stat.id, (name(stat.name), stat.cpu_ticks)));
+        let processes = processes
+            .into_iter()
+            .map(|stat| (stat.id, (name(stat.name), stat.cpu_ticks)));
         MachineReading {
             times: CpuTicks::parse(stat, "cpu").unwrap_or_default(),
-            processors: stat.lines().skip(1).take_while(|line| line.starts_with("cpu")).count() as u64,
+            processors: stat
+                .lines()
+                .skip(1)
+                .take_while(|line| line.starts_with("cpu"))
+                .count() as u64,
             processes: processes.collect(),
         }
     }
@@ -142,7 +157,10 @@ impl MachineReading {
 impl Spin {
     /// From the CPU time of each piece, in nanoseconds and in order.
     fn of(pieces_ns: &[u64]) -> Option<Spin> {
-        let kept: Vec<f64> = pieces_ns[pieces_ns.len() / WARM_UP..].iter().map(|ns| *ns as f64).collect();
+        let kept: Vec<f64> = pieces_ns[pieces_ns.len() / WARM_UP..]
+            .iter()
+            .map(|ns| *ns as f64)
+            .collect();
         if kept.len() < PIECES_MIN {
             return None;
         }
@@ -150,7 +168,11 @@ impl Spin {
         let squares: f64 = kept.iter().map(|ns| (ns - mean).powi(2)).sum();
         let deviation = (squares / (kept.len() - 1) as f64).sqrt();
         let median_us = model::median(kept.iter().copied())? / 1e3;
-        (mean > 0.0).then(|| Spin { pieces: kept.len(), median_us, cv: deviation / mean })
+        (mean > 0.0).then(|| Spin {
+            pieces: kept.len(),
+            median_us,
+            cv: deviation / mean,
+        })
     }
 }
 
@@ -166,18 +188,24 @@ mod tests {
 
     fn process(pid: u32, name: &str, user: u64, start: u64) -> Stat {
         let rest = "0 ".repeat(30);
-        let text =
-            format!("{pid} ({name}) R 1 7 7 0 -1 4194560 100 0 0 0 {user} 0 0 0 20 0 1 0 {start} {rest}");
+        let text = format!(
+            "{pid} ({name}) R 1 7 7 0 -1 4194560 100 0 0 0 {user} 0 0 0 20 0 1 0 {start} {rest}"
+        );
         Stat::parse(text.as_bytes()).unwrap()
     }
 
     #[test]
     fn who_used_a_processor_is_named_and_the_watcher_is_not() {
         let stat = |idle: u64, user: u64, steal: u64| {
-            format!("cpu  {user} 0 0 {idle} 0 0 0 {steal} 0 0\ncpu0 0 0 0 0\ncpu1 0 0 0 0\nintr 1\n")
+            format!(
+                "cpu  {user} 0 0 {idle} 0 0 0 {steal} 0 0\ncpu0 0 0 0 0\ncpu1 0 0 0 0\nintr 1\n"
+            )
         };
-        let (odd, own, gone) =
-            (process(20, "a) b(", 50, 9), process(30, "proofload", 10, 8), process(40, "old", 900, 7));
+        let (odd, own, gone) = (
+            process(20, "a) b(", 50, 9),
+            process(30, "proofload", 10, 8),
+            process(40, "old", 900, 7),
+        );
         let before = MachineReading::of(&stat(1000, 500, 0), [odd, own, gone]);
         // 200 ticks of two processors: 100 are a second.
         let (odd, own) = (process(20, "a) b(", 90, 9), process(30, "proofload", 30, 8));
@@ -185,18 +213,25 @@ mod tests {
         let (later, idle) = (process(40, "ne\x1bw", 12, 99), process(41, "idle", 1, 98));
         let after = MachineReading::of(&stat(1100, 590, 10), [odd, own, later, idle]);
         let seen = MachineWatched::between(&before, &after, 30);
-        let named: Vec<(&str, f64)> =
-            seen.busiest.iter().map(|busy| (busy.name.as_str(), busy.share)).collect();
+        let named: Vec<(&str, f64)> = seen
+            .busiest
+            .iter()
+            .map(|busy| (busy.name.as_str(), busy.share))
+            .collect();
         assert_eq!(named, [("a) b(", 0.4), ("ne\u{fffd}w", 0.12)]);
         // 90 ticks of work, of which 20 were the watcher's own.
         assert_eq!((seen.others, seen.steal_share), (0.7, 0.05));
-        assert_eq!(MachineWatched::between(&before, &before, 30), MachineWatched::default());
+        assert_eq!(
+            MachineWatched::between(&before, &before, 30),
+            MachineWatched::default()
+        );
     }
 
     #[test]
     fn equal_work_spreads_as_its_times_do() {
-        let pieces: Vec<u64> =
-            (0..160).map(|index| if index % 2 == 0 { 1_900_000 } else { 2_100_000 }).collect();
+        let pieces: Vec<u64> = (0..160)
+            .map(|index| if index % 2 == 0 { 1_900_000 } else { 2_100_000 })
+            .collect();
         let spin = Spin::of(&pieces).expect("enough of them");
         assert_eq!(spin.pieces, 140);
         assert!((spin.cv - 0.05).abs() < 0.001, "{spin:?}");

@@ -84,7 +84,11 @@ impl Ask {
             Ask::At(level) => Rate::Constant(level.per_s(capacity_per_s)),
             Ask::Ramp(from, to) => {
                 let (from_per_s, to_per_s) = (from.per_s(capacity_per_s), to.per_s(capacity_per_s));
-                Rate::Ramp { from_per_s, to_per_s, over }
+                Rate::Ramp {
+                    from_per_s,
+                    to_per_s,
+                    over,
+                }
             }
         }
     }
@@ -129,7 +133,11 @@ impl Rates {
 
     /// Formats the rates so that they parse to the same value.
     pub fn written(&self) -> String {
-        self.0.iter().map(|ask| ask.written()).collect::<Vec<_>>().join(",")
+        self.0
+            .iter()
+            .map(|ask| ask.written())
+            .collect::<Vec<_>>()
+            .join(",")
     }
 
     /// Whether the rate changes within a slice. The length of the slice must then be known.
@@ -144,15 +152,23 @@ impl FromStr for Rates {
     fn from_str(text: &str) -> Result<Rates, String> {
         if let Some((from, to)) = text.split_once("..") {
             if text.contains(',') {
-                return Err(format!("a ramp stands alone and cannot be one of several steps; {FORMS}"));
+                return Err(format!(
+                    "a ramp stands alone and cannot be one of several steps; {FORMS}"
+                ));
             }
             return ramp(level(from)?, level(to)?).map(|ask| Rates(vec![ask]));
         }
         let steps: Vec<&str> = text.split(',').collect();
         if steps.iter().skip(1).any(|step| is_group_of_thousands(step)) {
-            return Err("commas separate steps, not thousands: 1000, or 1000,2000 for two steps".into());
+            return Err(
+                "commas separate steps, not thousands: 1000, or 1000,2000 for two steps".into(),
+            );
         }
-        steps.into_iter().map(step).collect::<Result<_, _>>().map(Rates)
+        steps
+            .into_iter()
+            .map(step)
+            .collect::<Result<_, _>>()
+            .map(Rates)
     }
 }
 
@@ -163,32 +179,44 @@ fn is_group_of_thousands(text: &str) -> bool {
 
 fn step(text: &str) -> Result<Ask, String> {
     let level = level(text)?;
-    if level.number() > 0.0 { Ok(Ask::At(level)) } else { Err(format!("{text} is too little, above 0")) }
+    if level.number() > 0.0 {
+        Ok(Ask::At(level))
+    } else {
+        Err(format!("{text} is too little, above 0"))
+    }
 }
 
 fn ramp(from: RateLevel, to: RateLevel) -> Result<Ask, String> {
     // Ends of different kinds with equal numbers are different rates, unless both are 0.
     if from == to || from.number() == 0.0 && to.number() == 0.0 {
-        return Err(format!("a ramp needs two ends that differ, not {from} and {to}"));
+        return Err(format!(
+            "a ramp needs two ends that differ, not {from} and {to}"
+        ));
     }
     Ok(Ask::Ramp(from, to))
 }
 
 fn level(text: &str) -> Result<RateLevel, String> {
     let text = text.trim();
-    let (digits, percent) = text.strip_suffix('%').map_or((text, false), |digits| (digits.trim_end(), true));
+    let (digits, percent) = text
+        .strip_suffix('%')
+        .map_or((text, false), |digits| (digits.trim_end(), true));
     // Otherwise the third dot of `...` would be parsed as part of the second number.
-    let number = digits.parse::<f64>().ok().filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()));
+    let number = digits
+        .parse::<f64>()
+        .ok()
+        .filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()));
     match (number, percent) {
         (None, _) if text.is_empty() => Err(format!("a number is missing; {FORMS}")),
         (None, _) => Err(format!("{text:?} is no rate; {FORMS}")),
-        (Some(number), true) if number > PERCENT_MAX => {
-            Err(format!("{text} of saturation is too much, at most {PERCENT_MAX}%"))
-        }
+        (Some(number), true) if number > PERCENT_MAX => Err(format!(
+            "{text} of saturation is too much, at most {PERCENT_MAX}%"
+        )),
         (Some(number), true) => Ok(RateLevel::Percent(number)),
-        (Some(number), false) if number > RATE_MAX_PER_S => {
-            Err(format!("{text} requests a second are too many, at most {}", count(RATE_MAX_PER_S as u64)))
-        }
+        (Some(number), false) if number > RATE_MAX_PER_S => Err(format!(
+            "{text} requests a second are too many, at most {}",
+            count(RATE_MAX_PER_S as u64)
+        )),
         (Some(number), false) => Ok(RateLevel::PerSecond(number)),
     }
 }
@@ -197,7 +225,9 @@ impl fmt::Display for RateLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             // A requested rate is exact, so all digits are shown.
-            RateLevel::PerSecond(per_s) if per_s.fract() == 0.0 => write!(f, "{}/s", count(per_s as u64)),
+            RateLevel::PerSecond(per_s) if per_s.fract() == 0.0 => {
+                write!(f, "{}/s", count(per_s as u64))
+            }
             RateLevel::PerSecond(per_s) => f.write_str(&rate(per_s)),
             RateLevel::Percent(percent) => write!(f, "{percent} %"),
         }
@@ -219,10 +249,18 @@ mod tests {
 
     #[test]
     fn every_form_is_read_as_it_is_meant() {
-        let at =
-            |numbers: &[f64]| numbers.iter().map(|&n| Ask::At(RateLevel::PerSecond(n))).collect::<Vec<_>>();
-        let of =
-            |percents: &[f64]| percents.iter().map(|&p| Ask::At(RateLevel::Percent(p))).collect::<Vec<_>>();
+        let at = |numbers: &[f64]| {
+            numbers
+                .iter()
+                .map(|&n| Ask::At(RateLevel::PerSecond(n)))
+                .collect::<Vec<_>>()
+        };
+        let of = |percents: &[f64]| {
+            percents
+                .iter()
+                .map(|&p| Ask::At(RateLevel::Percent(p)))
+                .collect::<Vec<_>>()
+        };
         let per_s = RateLevel::PerSecond;
         for (text, asks) in [
             ("1000", at(&[1000.0])),
@@ -234,7 +272,13 @@ mod tests {
             ("500,50%", [at(&[500.0]), of(&[50.0])].concat()),
             ("1000..5000", vec![Ask::Ramp(per_s(1000.0), per_s(5000.0))]),
             ("5000..0", vec![Ask::Ramp(per_s(5000.0), per_s(0.0))]),
-            ("10%..150%", vec![Ask::Ramp(RateLevel::Percent(10.0), RateLevel::Percent(150.0))]),
+            (
+                "10%..150%",
+                vec![Ask::Ramp(
+                    RateLevel::Percent(10.0),
+                    RateLevel::Percent(150.0),
+                )],
+            ),
         ] {
             let rates = Rates(asks);
             assert_eq!(text.parse().as_ref(), Ok(&rates), "{text}");
@@ -275,7 +319,14 @@ mod tests {
         assert_eq!(Ask::At(half).rate(3000.0, over), Rate::Constant(1500.0));
         assert_eq!(Ask::At(hundred).rate(3000.0, over), Rate::Constant(100.0));
         let ramp = Ask::Ramp(hundred, half);
-        assert_eq!(ramp.rate(3000.0, over), Rate::Ramp { from_per_s: 100.0, to_per_s: 1500.0, over });
+        assert_eq!(
+            ramp.rate(3000.0, over),
+            Rate::Ramp {
+                from_per_s: 100.0,
+                to_per_s: 1500.0,
+                over
+            }
+        );
         assert!(ramp.needs_capacity() && !Ask::At(hundred).needs_capacity());
     }
 }

@@ -90,7 +90,10 @@ pub enum Absence {
 impl Missing {
     /// Creates an entry with its reason.
     pub fn new(what: Absence, why: impl Into<String>) -> Missing {
-        Missing { what, why: why.into() }
+        Missing {
+            what,
+            why: why.into(),
+        }
     }
 }
 

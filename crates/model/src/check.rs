@@ -68,16 +68,28 @@ pub struct CheckRow {
 
 impl CheckRow {
     const fn of_pairs(self) -> CheckRow {
-        CheckRow { of_pairs: true, ..self }
+        CheckRow {
+            of_pairs: true,
+            ..self
+        }
     }
 
     const fn ending_run(self) -> CheckRow {
-        CheckRow { ends_run: true, ..self }
+        CheckRow {
+            ends_run: true,
+            ..self
+        }
     }
 }
 
 const fn row(subject: Subject, grades: &'static [Grade], title: &'static str) -> CheckRow {
-    CheckRow { subject, grades, title, of_pairs: false, ends_run: false }
+    CheckRow {
+        subject,
+        grades,
+        title,
+        of_pairs: false,
+        ends_run: false,
+    }
 }
 
 const VOID: &[Grade] = &[Invalid];
@@ -184,7 +196,9 @@ impl Check {
     /// Finds a check by its printed number (`V8`, `v8`), the bare number, or its name.
     pub fn find(word: &str) -> Option<Check> {
         let figure = word.strip_prefix(['V', 'v']).unwrap_or(word);
-        let meant = |check: &Check| check.name() == word || check.number().strip_prefix('V') == Some(figure);
+        let meant = |check: &Check| {
+            check.name() == word || check.number().strip_prefix('V') == Some(figure)
+        };
         Check::ALL.iter().copied().find(meant)
     }
 }
@@ -211,7 +225,10 @@ mod tests {
     fn numbers_and_names_belong_to_one_check_each() {
         let numbers: BTreeSet<&str> = Check::ALL.iter().map(|check| check.number()).collect();
         let names: BTreeSet<&str> = Check::ALL.iter().map(|check| check.name()).collect();
-        assert_eq!((numbers.len(), names.len()), (Check::ALL.len(), Check::ALL.len()));
+        assert_eq!(
+            (numbers.len(), names.len()),
+            (Check::ALL.len(), Check::ALL.len())
+        );
         let subjects: Vec<Subject> = Check::ALL.iter().map(|check| check.row().subject).collect();
         assert!(subjects.is_sorted(), "the list is by subject");
     }
@@ -221,6 +238,9 @@ mod tests {
         for word in ["V31", "v31", "31", "other_processes"] {
             assert_eq!(Check::find(word), Some(Check::OtherProcesses), "{word}");
         }
-        assert_eq!([Check::find("V0"), Check::find(""), Check::find("V")], [None; 3]);
+        assert_eq!(
+            [Check::find("V0"), Check::find(""), Check::find("V")],
+            [None; 3]
+        );
     }
 }

@@ -118,10 +118,16 @@ pub struct Counts {
     pub reconnects: u64,
     /// Times from starting to connect until connected, for each connection opened since the connect phase
     /// began.
-    #[serde(default = "Latencies::none", skip_serializing_if = "Latencies::is_empty")]
+    #[serde(
+        default = "Latencies::none",
+        skip_serializing_if = "Latencies::is_empty"
+    )]
     pub connect: Latencies,
     /// Times from connected to the end of the TLS handshake.
-    #[serde(default = "Latencies::none", skip_serializing_if = "Latencies::is_empty")]
+    #[serde(
+        default = "Latencies::none",
+        skip_serializing_if = "Latencies::is_empty"
+    )]
     pub handshake: Latencies,
     /// Handshakes that resumed an earlier session.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -264,10 +270,17 @@ impl Counts {
             return;
         }
         let before = self.successful;
-        let failed = if self.endpoints.iter().all(|endpoint| endpoint.sampled.is_none()) {
+        let failed = if self
+            .endpoints
+            .iter()
+            .all(|endpoint| endpoint.sampled.is_none())
+        {
             self.sampled.presumed_failed(before)
         } else {
-            self.endpoints.iter_mut().map(EndpointCounts::presume_failures).sum()
+            self.endpoints
+                .iter_mut()
+                .map(EndpointCounts::presume_failures)
+                .sum()
         };
         self.successful -= failed.min(before);
         let left = |count: u64| part(count, self.successful, before);
@@ -298,8 +311,14 @@ impl Counts {
     /// also counts load outside the window.
     pub fn skip_lead(&mut self, lead_ns: u64) {
         let most = self.successful_per_100_ms.len().saturating_sub(1);
-        let buckets = usize::try_from(lead_ns.div_ceil(BUCKET_NS)).unwrap_or(usize::MAX).min(most);
-        let skipped: u64 = self.successful_per_100_ms.drain(..buckets).map(u64::from).sum();
+        let buckets = usize::try_from(lead_ns.div_ceil(BUCKET_NS))
+            .unwrap_or(usize::MAX)
+            .min(most);
+        let skipped: u64 = self
+            .successful_per_100_ms
+            .drain(..buckets)
+            .map(u64::from)
+            .sum();
         let skipped_ns = buckets as u64 * BUCKET_NS;
         self.successful_in_window = self.successful_in_window.saturating_sub(skipped);
         self.window_ns = self.window_ns.saturating_sub(skipped_ns);
@@ -313,7 +332,11 @@ impl Counts {
             open.response.pack();
             open.schedule_lag.pack();
         }
-        for outcome in self.endpoints.iter_mut().flat_map(|endpoint| &mut endpoint.outcomes) {
+        for outcome in self
+            .endpoints
+            .iter_mut()
+            .flat_map(|endpoint| &mut endpoint.outcomes)
+        {
             outcome.latency.pack();
             outcome.response.pack();
         }
@@ -348,7 +371,10 @@ impl Counts {
 
     /// Returns the number of due and failed requests.
     pub fn outcome(&self) -> RequestOutcome {
-        RequestOutcome { due: self.due(), failed: self.failed() }
+        RequestOutcome {
+            due: self.due(),
+            failed: self.failed(),
+        }
     }
 }
 
@@ -369,28 +395,36 @@ impl RequestOutcome {
 
     /// Whether too many requests failed for the measurement to be valid.
     pub fn is_void(self) -> bool {
-        self.failed_share().is_some_and(|share| share > FAILED_SHARE_MAX)
+        self.failed_share()
+            .is_some_and(|share| share > FAILED_SHARE_MAX)
     }
 }
 
 impl Sum for RequestOutcome {
     fn sum<I: Iterator<Item = RequestOutcome>>(all: I) -> RequestOutcome {
-        all.fold(RequestOutcome::default(), |sum, RequestOutcome { due, failed }| RequestOutcome {
-            due: sum.due + due,
-            failed: sum.failed + failed,
-        })
+        all.fold(
+            RequestOutcome::default(),
+            |sum, RequestOutcome { due, failed }| RequestOutcome {
+                due: sum.due + due,
+                failed: sum.failed + failed,
+            },
+        )
     }
 }
 
 /// Scales a count by `of / whole`.
 fn part(count: u64, of: u64, whole: u64) -> u64 {
-    (u128::from(count) * u128::from(of)).checked_div(u128::from(whole)).unwrap_or(0) as u64
+    (u128::from(count) * u128::from(of))
+        .checked_div(u128::from(whole))
+        .unwrap_or(0) as u64
 }
 
 /// Adds the buckets of parallel windows.
 fn add(sums: &mut Vec<u32>, more: &[u32]) {
     sums.resize(sums.len().max(more.len()), 0);
-    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
+    sums.iter_mut()
+        .zip(more)
+        .for_each(|(sum, more)| *sum = sum.saturating_add(*more));
 }
 
 impl OpenLoop {
@@ -436,7 +470,10 @@ impl OpenLoop {
 impl EndpointCounts {
     /// Creates empty counts.
     pub fn new(name: &str) -> EndpointCounts {
-        EndpointCounts { name: name.to_owned(), ..EndpointCounts::default() }
+        EndpointCounts {
+            name: name.to_owned(),
+            ..EndpointCounts::default()
+        }
     }
 
     /// Requests sent that did not end in an expected response.
@@ -467,18 +504,28 @@ impl EndpointCounts {
         } = other;
         self.sent = self.sent.saturating_add(sent);
         self.successful = self.successful.saturating_add(successful);
-        self.successful_in_window = self.successful_in_window.saturating_add(successful_in_window);
+        self.successful_in_window = self
+            .successful_in_window
+            .saturating_add(successful_in_window);
         self.body_bytes = self.body_bytes.saturating_add(body_bytes);
         self.sampled.merge(sampled);
-        let same_status = |known: &EndpointOutcome, more: &EndpointOutcome| known.status == more.status;
+        let same_status =
+            |known: &EndpointOutcome, more: &EndpointOutcome| known.status == more.status;
         merge_each(&mut self.outcomes, outcomes, same_status, |known, more| {
-            let EndpointOutcome { status: _, response, latency } = more;
+            let EndpointOutcome {
+                status: _,
+                response,
+                latency,
+            } = more;
             known.response.merge(&response);
             known.latency.merge(&latency);
         });
-        self.outcomes.sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
+        self.outcomes
+            .sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
         let same_content = |known: &ContentSeen, more: &ContentSeen| known.sha256 == more.sha256;
-        merge_each(&mut self.contents, contents, same_content, |known, more| known.merge(&more));
+        merge_each(&mut self.contents, contents, same_content, |known, more| {
+            known.merge(&more)
+        });
     }
 }
 
@@ -510,7 +557,12 @@ impl SampleCounts {
 impl ContentSeen {
     /// Adds further responses with the same content.
     pub fn merge(&mut self, other: &ContentSeen) {
-        let ContentSeen { sha256: _, count, encoded_bytes, decoded_bytes } = other;
+        let ContentSeen {
+            sha256: _,
+            count,
+            encoded_bytes,
+            decoded_bytes,
+        } = other;
         self.count = self.count.saturating_add(*count);
         self.encoded_bytes = self.encoded_bytes.saturating_add(*encoded_bytes);
         self.decoded_bytes = self.decoded_bytes.saturating_add(*decoded_bytes);
@@ -519,7 +571,12 @@ impl ContentSeen {
 
 impl GeneratorUse {
     fn merge(&mut self, other: GeneratorUse, windows: Windows) {
-        let GeneratorUse { driver, cpu_ns, run_delay_ns, wall_ns } = other;
+        let GeneratorUse {
+            driver,
+            cpu_ns,
+            run_delay_ns,
+            wall_ns,
+        } = other;
         if self.driver != driver {
             self.driver = "mixed".to_owned();
         }
@@ -531,9 +588,10 @@ impl GeneratorUse {
         for (sum, more) in threads {
             match windows {
                 Windows::Parallel => sum.extend(more),
-                Windows::Sequential => {
-                    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.saturating_add(more))
-                }
+                Windows::Sequential => sum
+                    .iter_mut()
+                    .zip(more)
+                    .for_each(|(sum, more)| *sum = sum.saturating_add(more)),
             }
         }
     }
@@ -552,11 +610,18 @@ impl GeneratorUse {
 
 fn greatest_share(parts: &[u64], wholes: &[u64]) -> Option<f64> {
     let shares = parts.iter().zip(wholes).filter(|(_, whole)| **whole > 0);
-    shares.map(|(part, whole)| *part as f64 / *whole as f64).reduce(f64::max)
+    shares
+        .map(|(part, whole)| *part as f64 / *whole as f64)
+        .reduce(f64::max)
 }
 
 /// Merges each item of `more` into the matching item of `sum`, or appends it.
-fn merge_each<T>(sum: &mut Vec<T>, more: Vec<T>, same: impl Fn(&T, &T) -> bool, merge: impl Fn(&mut T, T)) {
+fn merge_each<T>(
+    sum: &mut Vec<T>,
+    more: Vec<T>,
+    same: impl Fn(&T, &T) -> bool,
+    merge: impl Fn(&mut T, T),
+) {
     for one in more {
         match sum.iter_mut().find(|known| same(known, &one)) {
             Some(known) => merge(known, one),
@@ -573,6 +638,7 @@ fn is_none(count: &u64) -> bool {
 /// Parses status codes from strings, because serde passes the keys of a flattened struct as JSON strings.
 fn by_status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<u16, u64>, D::Error> {
     let texts: BTreeMap<String, u64> = BTreeMap::deserialize(deserializer)?;
-    let status = |(text, count): (String, u64)| Ok((text.parse().map_err(serde::de::Error::custom)?, count));
+    let status =
+        |(text, count): (String, u64)| Ok((text.parse().map_err(serde::de::Error::custom)?, count));
     texts.into_iter().map(status).collect()
 }

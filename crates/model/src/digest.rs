@@ -33,7 +33,9 @@ impl Serialize for Digest {
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
     }
 }
 
@@ -48,7 +50,10 @@ impl FromStr for Digest {
 
     /// Parses 64 hexadecimal digits of either case.
     fn from_str(text: &str) -> Result<Digest, String> {
-        let wanted = format!("a SHA-256 digest has {} hexadecimal digits", 2 * DIGEST_BYTES);
+        let wanted = format!(
+            "a SHA-256 digest has {} hexadecimal digits",
+            2 * DIGEST_BYTES
+        );
         let mut digits: Vec<u8> = Vec::new();
         for (at, found) in text.chars().enumerate() {
             let strange = || format!("{wanted}, character {} of this is {found:?}", at + 1);
@@ -57,7 +62,9 @@ impl FromStr for Digest {
         if digits.len() != 2 * DIGEST_BYTES {
             return Err(format!("{wanted}, this has {}", digits.len()));
         }
-        Ok(Digest(std::array::from_fn(|at| digits[2 * at] << 4 | digits[2 * at + 1])))
+        Ok(Digest(std::array::from_fn(|at| {
+            digits[2 * at] << 4 | digits[2 * at + 1]
+        })))
     }
 }
 
@@ -79,7 +86,10 @@ mod tests {
         let wanted = "a SHA-256 digest has 64 hexadecimal digits,";
         for (text, told) in [
             ("ba7816".to_owned(), "this has 6"),
-            (format!("ba7g{}", "0".repeat(60)), "character 4 of this is 'g'"),
+            (
+                format!("ba7g{}", "0".repeat(60)),
+                "character 4 of this is 'g'",
+            ),
             ("é".repeat(32), "character 1 of this is 'é'"),
             (format!("+{}", "0".repeat(63)), "character 1 of this is '+'"),
         ] {

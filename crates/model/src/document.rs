@@ -43,9 +43,19 @@ pub enum DocumentPart {
 
 impl Document {
     /// Creates a document without a headline. Empty blocks are left out.
-    pub fn new(title: impl Into<String>, blocks: impl IntoIterator<Item = DocumentPart>) -> Document {
-        let blocks = blocks.into_iter().filter(|block| !block.is_empty()).collect();
-        Document { title: title.into(), headline: None, blocks }
+    pub fn new(
+        title: impl Into<String>,
+        blocks: impl IntoIterator<Item = DocumentPart>,
+    ) -> Document {
+        let blocks = blocks
+            .into_iter()
+            .filter(|block| !block.is_empty())
+            .collect();
+        Document {
+            title: title.into(),
+            headline: None,
+            blocks,
+        }
     }
 }
 
@@ -125,8 +135,16 @@ impl QuestionAnswer {
         word: &str,
         detail: impl Into<String>,
     ) -> QuestionAnswer {
-        let verdict = VerdictBlock { tone, word: word.to_owned(), detail: detail.into() };
-        QuestionAnswer { subject: subject.into(), verdicts: vec![verdict], notes: Vec::new() }
+        let verdict = VerdictBlock {
+            tone,
+            word: word.to_owned(),
+            detail: detail.into(),
+        };
+        QuestionAnswer {
+            subject: subject.into(),
+            verdicts: vec![verdict],
+            notes: Vec::new(),
+        }
     }
 }
 
@@ -174,7 +192,11 @@ impl<C: FindingCode> From<&Finding<C>> for Remark {
 impl Remark {
     /// Grade and number: `warning V40`.
     pub fn head(&self) -> String {
-        let mark = self.mark.as_ref().map(|mark| format!(" {mark}")).unwrap_or_default();
+        let mark = self
+            .mark
+            .as_ref()
+            .map(|mark| format!(" {mark}"))
+            .unwrap_or_default();
         format!("{}{mark}", grade_word(self.grade))
     }
 }
@@ -252,12 +274,20 @@ pub enum ColumnFit {
 impl Column {
     /// Creates a column of figures.
     pub fn figure(heading: impl Into<String>) -> Column {
-        Column { heading: heading.into(), fit: ColumnFit::Figure, spare: 0 }
+        Column {
+            heading: heading.into(),
+            fit: ColumnFit::Figure,
+            spare: 0,
+        }
     }
 
     /// Creates a column of text.
     pub fn text(heading: impl Into<String>, fit: ColumnFit) -> Column {
-        Column { heading: heading.into(), fit, spare: 0 }
+        Column {
+            heading: heading.into(),
+            fit,
+            spare: 0,
+        }
     }
 
     /// Marks the column as removable if space is short.
@@ -321,16 +351,27 @@ impl Cell {
     fn quantity(&self) -> Option<Quantity> {
         match self {
             Cell::Figure(quantity) | Cell::AtLeast(quantity) => Some(*quantity),
-            Cell::Missing | Cell::Text(_) | Cell::Word(..) | Cell::Interval(..) | Cell::Course(..) => None,
+            Cell::Missing
+            | Cell::Text(_)
+            | Cell::Word(..)
+            | Cell::Interval(..)
+            | Cell::Course(..) => None,
         }
     }
 }
 
 impl Table {
     /// Creates a table without rows.
-    pub fn new<C: Into<Column>>(heading: impl Into<String>, columns: impl IntoIterator<Item = C>) -> Table {
+    pub fn new<C: Into<Column>>(
+        heading: impl Into<String>,
+        columns: impl IntoIterator<Item = C>,
+    ) -> Table {
         let columns = columns.into_iter().map(Into::into).collect();
-        Table { heading: heading.into(), columns, rows: Vec::new() }
+        Table {
+            heading: heading.into(),
+            columns,
+            rows: Vec::new(),
+        }
     }
 
     /// Creates a table of name columns followed by figure columns.
@@ -360,14 +401,23 @@ impl Table {
     pub fn texts(&self) -> Vec<Vec<String>> {
         let columns: Vec<Vec<String>> = (0..self.columns.len()).map(|at| self.column(at)).collect();
         let rows = columns.first().map_or(0, Vec::len);
-        (0..rows).map(|row| columns.iter().map(|column| column[row].clone()).collect()).collect()
+        (0..rows)
+            .map(|row| columns.iter().map(|column| column[row].clone()).collect())
+            .collect()
     }
 
     fn column(&self, at: usize) -> Vec<String> {
-        let cells = || self.cells().map(move |cells| cells.get(at).unwrap_or(&Cell::Missing));
-        let unit = cells().find_map(Cell::quantity).map(|quantity| quantity.unit);
+        let cells = || {
+            self.cells()
+                .map(move |cells| cells.get(at).unwrap_or(&Cell::Missing))
+        };
+        let unit = cells()
+            .find_map(Cell::quantity)
+            .map(|quantity| quantity.unit);
         let values: Vec<Option<f64>> = cells().map(|cell| Some(cell.quantity()?.value)).collect();
-        let figures = unit.map(|unit| quantity::column(unit, &values)).unwrap_or_default();
+        let figures = unit
+            .map(|unit| quantity::column(unit, &values))
+            .unwrap_or_default();
         let text = |(row, cell): (usize, &Cell)| match cell {
             Cell::Missing => NONE.to_owned(),
             Cell::Text(text) | Cell::Word(_, text) => text.clone(),

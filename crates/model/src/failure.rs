@@ -85,8 +85,12 @@ impl Cause {
     /// The setting that avoids the error. None if the cause does not determine one.
     pub fn remedy(self) -> Option<&'static str> {
         match self {
-            Cause::SpeaksHttp2 => Some("the server speaks HTTP/2: --http2, in a file load.protocol = \"h2\""),
-            Cause::SpeaksHttp1 => Some("the server speaks HTTP/1.1, and not HTTP/2: leave out --http2"),
+            Cause::SpeaksHttp2 => {
+                Some("the server speaks HTTP/2: --http2, in a file load.protocol = \"h2\"")
+            }
+            Cause::SpeaksHttp1 => {
+                Some("the server speaks HTTP/1.1, and not HTTP/2: leave out --http2")
+            }
             Cause::Refused
             | Cause::Reset
             | Cause::Timeout
@@ -108,7 +112,9 @@ impl Cause {
 }
 
 /// Number of errors of one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub struct ErrorCount {
     /// Phase of the request: `connect`, `tls`, `send`, `head`, `body` or `idle`.
     #[schemars(with = "String")]
@@ -124,7 +130,8 @@ impl ErrorCount {
     /// Whether a request timed out and is also counted in [`Counts::timed_out`](crate::Counts::timed_out).
     /// Timeouts while connecting or between requests cost no request.
     pub fn is_request_timeout(&self) -> bool {
-        self.cause == Cause::Timeout && !matches!(self.phase, Phase::Connect | Phase::Tls | Phase::Idle)
+        self.cause == Cause::Timeout
+            && !matches!(self.phase, Phase::Connect | Phase::Tls | Phase::Idle)
     }
 }
 
@@ -178,10 +185,18 @@ pub enum FailureKind {
     /// The decoded content.
     Content,
     /// The header of this name.
-    #[serde(untagged, serialize_with = "write_header", deserialize_with = "read_header")]
+    #[serde(
+        untagged,
+        serialize_with = "write_header",
+        deserialize_with = "read_header"
+    )]
     Header(String),
     /// The log-in request of this name: its response was not as expected, or lacked a value to capture.
-    #[serde(untagged, serialize_with = "write_log_in", deserialize_with = "read_log_in")]
+    #[serde(
+        untagged,
+        serialize_with = "write_log_in",
+        deserialize_with = "read_log_in"
+    )]
     LogIn(String),
     /// A kind that this version does not know.
     #[serde(untagged)]
@@ -210,7 +225,9 @@ fn read_log_in<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::
 
 fn after<'de, D: Deserializer<'de>>(prefix: &str, deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
-    text.strip_prefix(prefix).map(str::to_owned).ok_or_else(|| serde::de::Error::custom("another word"))
+    text.strip_prefix(prefix)
+        .map(str::to_owned)
+        .ok_or_else(|| serde::de::Error::custom("another word"))
 }
 
 /// Formats values in their serialized form.
@@ -238,8 +255,12 @@ impl Serialize for OsError {
 impl<'de> Deserialize<'de> for OsError {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OsError, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let number = text.strip_prefix(OS_ERROR).and_then(|number| number.parse().ok());
-        number.map(OsError).ok_or_else(|| serde::de::Error::custom("no error of an operating system"))
+        let number = text
+            .strip_prefix(OS_ERROR)
+            .and_then(|number| number.parse().ok());
+        number
+            .map(OsError)
+            .ok_or_else(|| serde::de::Error::custom("no error of an operating system"))
     }
 }
 
@@ -259,15 +280,31 @@ mod tests {
             (Cause::Other(Unknown("closed early")), "closed early"),
         ] {
             let json = format!("{text:?}");
-            assert_eq!((cause.to_string().as_str(), to_string(&cause).unwrap()), (text, json.clone()));
+            assert_eq!(
+                (cause.to_string().as_str(), to_string(&cause).unwrap()),
+                (text, json.clone())
+            );
             assert_eq!(from_str::<Cause>(&json).unwrap(), cause);
         }
-        let phases: Vec<Phase> = from_str(r#"["connect","tls","send","head","body","idle"]"#).unwrap();
-        assert!(!phases.iter().any(|phase| matches!(phase, Phase::Other(_))), "{phases:?}");
-        assert_eq!(from_str::<Phase>(r#""thinking""#).unwrap().to_string(), "thinking");
-        for kind in
-            ["status", "body length", "content coding", "content", "header etag", "log-in x", "trailer x"]
-        {
+        let phases: Vec<Phase> =
+            from_str(r#"["connect","tls","send","head","body","idle"]"#).unwrap();
+        assert!(
+            !phases.iter().any(|phase| matches!(phase, Phase::Other(_))),
+            "{phases:?}"
+        );
+        assert_eq!(
+            from_str::<Phase>(r#""thinking""#).unwrap().to_string(),
+            "thinking"
+        );
+        for kind in [
+            "status",
+            "body length",
+            "content coding",
+            "content",
+            "header etag",
+            "log-in x",
+            "trailer x",
+        ] {
             let read: FailureKind = from_str(&format!("{kind:?}")).unwrap();
             assert_eq!(
                 (read.to_string(), matches!(read, FailureKind::Other(_))),

@@ -15,7 +15,9 @@ use crate::check::Check;
 use crate::quantity::Quantity;
 
 /// Severity of a finding, most severe first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     /// No conclusion may be drawn from the affected figures.
@@ -81,7 +83,11 @@ impl Evidence {
         sentence: impl Into<String>,
         figures: impl IntoIterator<Item = (&'static str, Quantity)>,
     ) -> Evidence {
-        Evidence { sentence: sentence.into(), figures: BTreeMap::new() }.with(figures)
+        Evidence {
+            sentence: sentence.into(),
+            figures: BTreeMap::new(),
+        }
+        .with(figures)
     }
 
     /// The sentence.
@@ -91,20 +97,29 @@ impl Evidence {
 
     /// The figures by name.
     pub fn figures(&self) -> impl Iterator<Item = (&str, Quantity)> {
-        self.figures.iter().map(|(name, quantity)| (name.as_ref(), *quantity))
+        self.figures
+            .iter()
+            .map(|(name, quantity)| (name.as_ref(), *quantity))
     }
 
     /// Adds figures.
     #[must_use]
     pub fn with(mut self, figures: impl IntoIterator<Item = (&'static str, Quantity)>) -> Evidence {
-        self.figures.extend(figures.into_iter().map(|(name, quantity)| (Cow::Borrowed(name), quantity)));
+        self.figures.extend(
+            figures
+                .into_iter()
+                .map(|(name, quantity)| (Cow::Borrowed(name), quantity)),
+        );
         self
     }
 
     /// Rewords the sentence: `proxied: 12 of 300 requests failed`.
     #[must_use]
     pub fn reworded(self, words: impl FnOnce(&str) -> String) -> Evidence {
-        Evidence { sentence: words(&self.sentence), ..self }
+        Evidence {
+            sentence: words(&self.sentence),
+            ..self
+        }
     }
 }
 
@@ -165,7 +180,10 @@ impl Remedy {
     /// Adds the command that performs the action.
     #[must_use]
     pub fn by(self, command: impl Into<Cow<'static, str>>) -> Remedy {
-        Remedy { command: Some(command.into()), ..self }
+        Remedy {
+            command: Some(command.into()),
+            ..self
+        }
     }
 }
 
@@ -185,7 +203,10 @@ impl fmt::Display for Remedy {
 
 impl<T: Into<Cow<'static, str>>> From<T> for Remedy {
     fn from(text: T) -> Remedy {
-        Remedy { text: text.into(), command: None }
+        Remedy {
+            text: text.into(),
+            command: None,
+        }
     }
 }
 
@@ -212,7 +233,13 @@ impl<C> Finding<C> {
         evidence: impl Into<Evidence>,
         remedy: impl Into<Remedy>,
     ) -> Finding<C> {
-        Finding { check, grade, evidence: evidence.into(), remedy: remedy.into(), variants: Vec::new() }
+        Finding {
+            check,
+            grade,
+            evidence: evidence.into(),
+            remedy: remedy.into(),
+            variants: Vec::new(),
+        }
     }
 
     /// Creates a finding that makes the affected figures invalid.
@@ -221,7 +248,11 @@ impl<C> Finding<C> {
     }
 
     /// Creates a warning.
-    pub fn warning(check: C, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Finding<C> {
+    pub fn warning(
+        check: C,
+        evidence: impl Into<Evidence>,
+        remedy: impl Into<Remedy>,
+    ) -> Finding<C> {
         Finding::new(check, Grade::Warning, evidence, remedy)
     }
 
@@ -238,7 +269,10 @@ impl<C> Finding<C> {
     /// Restricts the finding to these variants.
     #[must_use]
     pub fn about(self, variants: impl Into<Vec<usize>>) -> Finding<C> {
-        Finding { variants: variants.into(), ..self }
+        Finding {
+            variants: variants.into(),
+            ..self
+        }
     }
 }
 
@@ -246,7 +280,10 @@ impl Finding {
     /// Numbers of the findings that forbid conclusions about this variant, with spaces between them.
     pub fn voiding(all: &[Finding], variant: usize) -> String {
         let concerns = |one: &&Finding| one.variants.is_empty() || one.variants.contains(&variant);
-        let voiding = all.iter().filter(|one| one.grade == Grade::Invalid).filter(concerns);
+        let voiding = all
+            .iter()
+            .filter(|one| one.grade == Grade::Invalid)
+            .filter(concerns);
         crate::distinct(voiding.map(|one| one.check.number())).join(" ")
     }
 
@@ -289,7 +326,13 @@ struct FindingForm {
 
 impl<C: FindingCode> Serialize for Finding<C> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Finding { check, grade, evidence, remedy, variants } = self;
+        let Finding {
+            check,
+            grade,
+            evidence,
+            remedy,
+            variants,
+        } = self;
         let form = FindingForm {
             number: check.section().map(Cow::Borrowed),
             check: check.code().to_owned(),
@@ -308,12 +351,25 @@ impl<'de, C: Deserialize<'de>> Deserialize<'de> for Finding<C> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::{IntoDeserializer, value::StringDeserializer};
         let FindingForm {
-            check, grade, evidence: sentence, figures, remedy: text, command, variants, ..
+            check,
+            grade,
+            evidence: sentence,
+            figures,
+            remedy: text,
+            command,
+            variants,
+            ..
         } = FindingForm::deserialize(deserializer)?;
         let code: StringDeserializer<D::Error> = check.into_deserializer();
         let (check, variants) = (C::deserialize(code)?, variants.unwrap_or_default());
         let (evidence, remedy) = (Evidence { sentence, figures }, Remedy { text, command });
-        Ok(Finding { check, grade, evidence, remedy, variants })
+        Ok(Finding {
+            check,
+            grade,
+            evidence,
+            remedy,
+            variants,
+        })
     }
 }
 

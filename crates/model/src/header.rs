@@ -20,7 +20,10 @@ pub fn has<V>(fields: &[(String, V)], name: &str) -> bool {
 
 /// Returns the values of all fields with this name, in order.
 pub fn values<'f, V>(fields: &'f [(String, V)], name: &str) -> impl Iterator<Item = &'f V> {
-    fields.iter().filter(move |(given, _)| is_same(given, name)).map(|(_, value)| value)
+    fields
+        .iter()
+        .filter(move |(given, _)| is_same(given, name))
+        .map(|(_, value)| value)
 }
 
 #[cfg(test)]
@@ -29,9 +32,12 @@ mod tests {
 
     #[test]
     fn capitals_make_no_difference() {
-        let fields =
-            [("Vary", "a"), ("VARY", "b"), ("Etag", "c")].map(|(name, value)| (name.to_owned(), value));
-        assert_eq!(values(&fields, "vary").copied().collect::<Vec<_>>(), ["a", "b"]);
+        let fields = [("Vary", "a"), ("VARY", "b"), ("Etag", "c")]
+            .map(|(name, value)| (name.to_owned(), value));
+        assert_eq!(
+            values(&fields, "vary").copied().collect::<Vec<_>>(),
+            ["a", "b"]
+        );
         assert!(has(&fields, "ETag") && !has(&fields, "Va") && is_same(&key("ETag"), "etag"));
     }
 }

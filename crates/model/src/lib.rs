@@ -37,7 +37,10 @@ pub use stats::median;
 
 /// Removes duplicates, keeping the first occurrence.
 pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
-    grouped(all.into_iter().map(|one| (one, ()))).into_iter().map(|(one, _)| one).collect()
+    grouped(all.into_iter().map(|one| (one, ())))
+        .into_iter()
+        .map(|(one, _)| one)
+        .collect()
 }
 
 /// Groups values by key. Keys and values keep their order of first occurrence.

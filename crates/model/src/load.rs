@@ -107,7 +107,11 @@ pub struct Contract {
 impl Contract {
     /// Whether a response with this status may be a success.
     pub fn accepts_status(&self, status: u16) -> bool {
-        if self.status.is_empty() { (200..300).contains(&status) } else { self.status.contains(&status) }
+        if self.status.is_empty() {
+            (200..300).contains(&status)
+        } else {
+            self.status.contains(&status)
+        }
     }
 }
 
@@ -167,7 +171,11 @@ impl Rate {
     pub fn ramp(&self) -> Option<(f64, f64, Duration)> {
         match *self {
             Rate::Constant(_) => None,
-            Rate::Ramp { from_per_s, to_per_s, over } => Some((from_per_s, to_per_s, over)),
+            Rate::Ramp {
+                from_per_s,
+                to_per_s,
+                over,
+            } => Some((from_per_s, to_per_s, over)),
         }
     }
 
@@ -175,7 +183,11 @@ impl Rate {
     pub fn at(&self, elapsed_s: f64) -> f64 {
         match *self {
             Rate::Constant(per_s) => per_s,
-            Rate::Ramp { from_per_s, to_per_s, over } => {
+            Rate::Ramp {
+                from_per_s,
+                to_per_s,
+                over,
+            } => {
                 let part = (elapsed_s / over.as_secs_f64()).min(1.0);
                 from_per_s + (to_per_s - from_per_s) * part
             }
@@ -187,7 +199,9 @@ impl Rate {
     pub fn due_by(&self, elapsed_s: f64) -> f64 {
         match *self {
             Rate::Constant(per_s) => per_s * elapsed_s,
-            Rate::Ramp { from_per_s, over, .. } => {
+            Rate::Ramp {
+                from_per_s, over, ..
+            } => {
                 let ramp_s = elapsed_s.min(over.as_secs_f64());
                 // A trapezoid, followed by a rectangle.
                 let on_ramp = (from_per_s + self.at(ramp_s)) / 2.0 * ramp_s;
@@ -211,14 +225,22 @@ impl Rate {
         match *self {
             Rate::Constant(per_s) => (!(per_s > 0.0 && per_s <= limit))
                 .then(|| format!("{per_s} requests a second, above 0 and at most {limit}")),
-            Rate::Ramp { from_per_s, to_per_s, over } => {
+            Rate::Ramp {
+                from_per_s,
+                to_per_s,
+                over,
+            } => {
                 let ends = [from_per_s, to_per_s];
                 match ends.iter().find(|end| !(0.0..=limit).contains(*end)) {
-                    Some(end) => Some(format!("a ramp with {end} requests a second, from 0 to {limit}")),
+                    Some(end) => Some(format!(
+                        "a ramp with {end} requests a second, from 0 to {limit}"
+                    )),
                     None if ends == [0.0, 0.0] => {
                         Some("a ramp from 0 to 0 requests a second, one of them above 0".into())
                     }
-                    None => over.is_zero().then(|| "a ramp over no time, above 0 s".into()),
+                    None => over
+                        .is_zero()
+                        .then(|| "a ramp over no time, above 0 s".into()),
                 }
             }
         }

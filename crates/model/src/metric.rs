@@ -190,7 +190,10 @@ metrics! {
 
 /// Marks a metric as reported only if the plan names it.
 const fn unusual(row: MetricRow) -> MetricRow {
-    MetricRow { usual: false, ..row }
+    MetricRow {
+        usual: false,
+        ..row
+    }
 }
 
 /// Creates the row of a response time quantile.
@@ -215,17 +218,26 @@ const fn response_time(title: &'static str, heading: &'static str, quantile: f64
 impl Metric {
     /// Returns the metric with this name.
     pub fn named(name: &str) -> Option<Metric> {
-        Metric::ALL.iter().copied().find(|metric| metric.name() == name)
+        Metric::ALL
+            .iter()
+            .copied()
+            .find(|metric| metric.name() == name)
     }
 
     /// Iterates over the metrics that are quantiles of the response time.
     pub fn latencies() -> impl Iterator<Item = Metric> {
-        Metric::ALL.iter().copied().filter(|metric| metric.quantile().is_some())
+        Metric::ALL
+            .iter()
+            .copied()
+            .filter(|metric| metric.quantile().is_some())
     }
 
     /// Iterates over the metrics that have values in runs of this pacing.
     pub fn of(pacing: Pacing) -> impl Iterator<Item = Metric> {
-        Metric::ALL.iter().copied().filter(move |metric| metric.exists_in(pacing))
+        Metric::ALL
+            .iter()
+            .copied()
+            .filter(move |metric| metric.exists_in(pacing))
     }
 
     /// Whether the metric has values in runs of this pacing.
@@ -263,7 +275,8 @@ impl Metric {
     /// arrivals varies. 0 if any number is enough.
     pub fn requests_wanted(self) -> f64 {
         let least = |q: f64| 10.0 / (1.0 - q);
-        self.quantile().map_or(0.0, |q| (least(q) + 5.0 * least(q).sqrt() + 10.0).ceil())
+        self.quantile()
+            .map_or(0.0, |q| (least(q) + 5.0 * least(q).sqrt() + 10.0).ceil())
     }
 }
 

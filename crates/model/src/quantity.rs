@@ -14,8 +14,8 @@ mod column;
 mod tests;
 
 pub use change::{
-    change, change_alone, change_exact, change_or_saving, change_told, difference, factor, interval,
-    interval_told, signed, with_sign,
+    change, change_alone, change_exact, change_or_saving, change_told, difference, factor,
+    interval, interval_told, signed, with_sign,
 };
 pub use column::{column, differences};
 
@@ -23,7 +23,9 @@ pub use column::{column, differences};
 pub const NONE: &str = "–";
 
 /// Unit of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Per second.
@@ -70,12 +72,18 @@ pub struct Quantity {
 impl Quantity {
     /// Creates a count of items.
     pub fn count(number: impl Into<u64>) -> Quantity {
-        Quantity { value: number.into() as f64, unit: Unit::Count }
+        Quantity {
+            value: number.into() as f64,
+            unit: Unit::Count,
+        }
     }
 
     /// Creates a plain number.
     pub fn number(value: f64) -> Quantity {
-        Quantity { value, unit: Unit::Number }
+        Quantity {
+            value,
+            unit: Unit::Number,
+        }
     }
 
     /// Creates a time from nanoseconds.
@@ -85,7 +93,10 @@ impl Quantity {
 
     /// Creates a time from microseconds.
     pub fn us(value: f64) -> Quantity {
-        Quantity { value, unit: Unit::Us }
+        Quantity {
+            value,
+            unit: Unit::Us,
+        }
     }
 
     /// Creates a time from seconds.
@@ -95,22 +106,34 @@ impl Quantity {
 
     /// Creates an amount of data from bytes.
     pub fn bytes(value: f64) -> Quantity {
-        Quantity { value, unit: Unit::Bytes }
+        Quantity {
+            value,
+            unit: Unit::Bytes,
+        }
     }
 
     /// Creates a rate per second.
     pub fn per_s(value: f64) -> Quantity {
-        Quantity { value, unit: Unit::PerS }
+        Quantity {
+            value,
+            unit: Unit::PerS,
+        }
     }
 
     /// Creates a share of a whole, 0 to 1.
     pub fn share(value: f64) -> Quantity {
-        Quantity { value, unit: Unit::Share }
+        Quantity {
+            value,
+            unit: Unit::Share,
+        }
     }
 
     /// Creates a ratio of two amounts.
     pub fn ratio(value: f64) -> Quantity {
-        Quantity { value, unit: Unit::Ratio }
+        Quantity {
+            value,
+            unit: Unit::Ratio,
+        }
     }
 }
 
@@ -139,7 +162,10 @@ pub struct Counted {
 
 /// Creates a count that is written with its noun.
 pub fn counted(number: impl Into<u64>, noun: &'static str) -> Counted {
-    Counted { number: number.into(), noun }
+    Counted {
+        number: number.into(),
+        noun,
+    }
 }
 
 impl fmt::Display for Counted {
@@ -190,14 +216,22 @@ pub fn three_digits(value: f64) -> String {
     // Above a thousand, digits beyond the third are noise on any real machine.
     let unit = 10_f64.powi((value.abs().log10().floor() as i32 - 2).max(0));
     let digits = count(((value.abs() / unit).round() * unit) as u64);
-    if value < 0.0 { format!("−{digits}") } else { digits }
+    if value < 0.0 {
+        format!("−{digits}")
+    } else {
+        digits
+    }
 }
 
 /// Formats a figure with the given number of decimals and a true minus sign. A nonzero value is never written
 /// as zero: it gets as many decimals as its first digit needs, and `< 0.00001` if that would be too many.
 pub fn decimal(value: f64, decimals: usize) -> String {
     if value == 0.0 || !value.is_finite() {
-        return if value == 0.0 { "0".to_owned() } else { NONE.to_owned() };
+        return if value == 0.0 {
+            "0".to_owned()
+        } else {
+            NONE.to_owned()
+        };
     }
     let digits = digits(value, visible(value, decimals));
     match (is_zero(&digits), value < 0.0) {
@@ -223,14 +257,22 @@ fn is_zero(digits: &str) -> bool {
 
 /// Returns the given number of decimals, or as many as a nonzero figure needs to be written as nonzero.
 fn visible(value: f64, decimals: usize) -> usize {
-    (decimals..DECIMALS_MAX).find(|decimals| !is_zero(&digits(value, *decimals))).unwrap_or(DECIMALS_MAX)
+    (decimals..DECIMALS_MAX)
+        .find(|decimals| !is_zero(&digits(value, *decimals)))
+        .unwrap_or(DECIMALS_MAX)
 }
 
 /// Returns the number of decimals that gives a positive figure `digits` significant digits, at most
 /// [`DECIMALS_MAX`].
 fn digits_after(value: f64, digits: usize) -> usize {
-    let before = [0.9995, 9.995, 99.95].iter().filter(|least| value >= **least).count();
-    let zeros = [0.09995, 0.009995, 0.0009995].iter().filter(|most| value > 0.0 && value < **most).count();
+    let before = [0.9995, 9.995, 99.95]
+        .iter()
+        .filter(|least| value >= **least)
+        .count();
+    let zeros = [0.09995, 0.009995, 0.0009995]
+        .iter()
+        .filter(|most| value > 0.0 && value < **most)
+        .count();
     (digits + zeros).saturating_sub(before).min(DECIMALS_MAX)
 }
 
@@ -255,7 +297,11 @@ fn scaled(unit: Unit, value: f64) -> String {
         return NONE.to_owned();
     }
     let (scale, name) = in_unit(unit, value);
-    let text = if is_whole(unit, scale) { decimal(value, 0) } else { three_digits(value / scale) };
+    let text = if is_whole(unit, scale) {
+        decimal(value, 0)
+    } else {
+        three_digits(value / scale)
+    };
     format!("{text}{name}")
 }
 
@@ -267,7 +313,10 @@ fn in_unit(unit: Unit, most: f64) -> (f64, &'static str) {
 
 /// Index of the first scale in which a figure has at most three digits before the point, or the last index.
 fn step(steps: Steps, value: f64) -> usize {
-    steps.iter().position(|(scale, _)| value.abs() / scale < 999.5).unwrap_or(steps.len() - 1)
+    steps
+        .iter()
+        .position(|(scale, _)| value.abs() / scale < 999.5)
+        .unwrap_or(steps.len() - 1)
 }
 
 /// Whether figures in this scale are whole numbers, as bytes and counts are.
@@ -314,8 +363,13 @@ pub fn share_below(high: f64) -> String {
         return NONE.to_owned();
     }
     // Values that exceed a round number only through binary rounding count as that number.
-    let up = |decimals: i32| (percent * 10_f64.powi(decimals) - 1e-9).ceil() / 10_f64.powi(decimals);
-    if percent < 10.0 { format!("< {:.2} %", up(2)) } else { format!("< {:.1} %", up(1)) }
+    let up =
+        |decimals: i32| (percent * 10_f64.powi(decimals) - 1e-9).ceil() / 10_f64.powi(decimals);
+    if percent < 10.0 {
+        format!("< {:.2} %", up(2))
+    } else {
+        format!("< {:.1} %", up(1))
+    }
 }
 
 /// Formats a small share as a percentage with three significant digits: `0.0123 %`.

@@ -33,16 +33,28 @@ impl Silence {
 
     /// Shifts the stretch to a timeline that began earlier.
     pub(crate) fn later(self, by_ns: u64) -> Silence {
-        let Silence { from_ns, waiting_ns, to_ns } = self;
+        let Silence {
+            from_ns,
+            waiting_ns,
+            to_ns,
+        } = self;
         let later = |ns: u64| ns.saturating_add(by_ns);
-        Silence { from_ns: later(from_ns), waiting_ns: later(waiting_ns), to_ns: later(to_ns) }
+        Silence {
+            from_ns: later(from_ns),
+            waiting_ns: later(waiting_ns),
+            to_ns: later(to_ns),
+        }
     }
 
     /// Returns the overlap of two stretches. Requests wait in it if they wait in either.
     fn common(&self, other: &Silence) -> Option<Silence> {
         let (from_ns, to_ns) = (self.from_ns.max(other.from_ns), self.to_ns.min(other.to_ns));
         let waiting_ns = self.waiting_ns.min(other.waiting_ns).max(from_ns);
-        (from_ns < to_ns).then_some(Silence { from_ns, waiting_ns, to_ns })
+        (from_ns < to_ns).then_some(Silence {
+            from_ns,
+            waiting_ns,
+            to_ns,
+        })
     }
 }
 
@@ -69,7 +81,11 @@ pub(crate) fn settled(stretches: &[Silence]) -> Vec<Silence> {
         let from_ns = stretch.waiting_ns.max(stretch.from_ns);
         match joined.last_mut().filter(|last| last.to_ns == from_ns) {
             Some(last) => last.to_ns = stretch.to_ns,
-            None => joined.push(Silence { from_ns, waiting_ns: from_ns, to_ns: stretch.to_ns }),
+            None => joined.push(Silence {
+                from_ns,
+                waiting_ns: from_ns,
+                to_ns: stretch.to_ns,
+            }),
         }
     }
     joined.retain(|silence| silence.waited_ns() >= SILENCE_MIN_NS);
@@ -84,11 +100,18 @@ mod tests {
 
     fn silence(from_s: u64, waiting_s: Option<u64>, to_s: Option<u64>) -> Silence {
         let ns = |s: Option<u64>| s.map_or(u64::MAX, |s| s * S);
-        Silence { from_ns: from_s * S, waiting_ns: ns(waiting_s), to_ns: ns(to_s) }
+        Silence {
+            from_ns: from_s * S,
+            waiting_ns: ns(waiting_s),
+            to_ns: ns(to_s),
+        }
     }
 
     fn waited_s(one: &[Silence], other: &[Silence]) -> Vec<u64> {
-        settled(&in_parallel(one, other)).iter().map(|silence| silence.waited_ns() / S).collect()
+        settled(&in_parallel(one, other))
+            .iter()
+            .map(|silence| silence.waited_ns() / S)
+            .collect()
     }
 
     #[test]
@@ -105,7 +128,11 @@ mod tests {
             ("one is served all the time", &frozen, &[], vec![]),
         ] {
             assert_eq!(waited_s(one, other), expected, "{name}");
-            assert_eq!(waited_s(other, one), expected, "{name}, the other way round");
+            assert_eq!(
+                waited_s(other, one),
+                expected,
+                "{name}, the other way round"
+            );
         }
     }
 
@@ -115,6 +142,10 @@ mod tests {
         let idle = [silence(0, None, None)];
         assert_eq!(waited_s(&thinks, &idle), [3]);
         let pieces = [silence(1, None, Some(3)), silence(3, None, None)];
-        assert_eq!(waited_s(&thinks, &pieces), [3], "pieces of one stretch are one");
+        assert_eq!(
+            waited_s(&thinks, &pieces),
+            [3],
+            "pieces of one stretch are one"
+        );
     }
 }

@@ -35,7 +35,9 @@ impl SliceKind {
     pub fn counts(self) -> bool {
         match self {
             SliceKind::Measured => true,
-            SliceKind::WarmUp | SliceKind::Capacity | SliceKind::Probe | SliceKind::Overload => false,
+            SliceKind::WarmUp | SliceKind::Capacity | SliceKind::Probe | SliceKind::Overload => {
+                false
+            }
         }
     }
 
@@ -115,7 +117,11 @@ impl Slice {
 
     /// Longest time for which any service was throttled by its own CPU quota, in nanoseconds.
     pub fn services_throttled_ns(&self) -> u64 {
-        self.services.iter().map(|service| service.throttled_ns).max().unwrap_or(0)
+        self.services
+            .iter()
+            .map(|service| service.throttled_ns)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Number of successful responses and the nanoseconds they are divided by to get throughput.
@@ -129,12 +135,19 @@ impl Slice {
     /// The first request of each connection is left out if others follow, because it finds an empty queue and
     /// later ones do not.
     pub fn throughput(&self) -> (u64, u64) {
-        let Counts { successful, first_successful, in_flight_ns, first_in_flight_ns, .. } = self.counts;
+        let Counts {
+            successful,
+            first_successful,
+            in_flight_ns,
+            first_in_flight_ns,
+            ..
+        } = self.counts;
         let later = successful.saturating_sub(first_successful);
         match self.waits {
-            true if later > 0 => {
-                (later * u64::from(self.connections), in_flight_ns.saturating_sub(first_in_flight_ns))
-            }
+            true if later > 0 => (
+                later * u64::from(self.connections),
+                in_flight_ns.saturating_sub(first_in_flight_ns),
+            ),
             true => (successful * u64::from(self.connections), in_flight_ns),
             false => (self.counts.successful_in_window, self.counts.window_ns),
         }
@@ -153,12 +166,14 @@ impl Slice {
 
     /// CPU time of the load's threads on the machine of the run, in nanoseconds.
     pub fn client_cpu_here_ns(&self) -> u64 {
-        self.here(|part| part.cpu_ns).unwrap_or_else(|| self.counts.generator.cpu_ns.iter().sum())
+        self.here(|part| part.cpu_ns)
+            .unwrap_or_else(|| self.counts.generator.cpu_ns.iter().sum())
     }
 
     /// Connections opened for this slice from the machine of the run.
     pub fn connections_opened_here(&self) -> u64 {
-        self.here(|part| part.connections_opened).unwrap_or(self.counts.connections_opened)
+        self.here(|part| part.connections_opened)
+            .unwrap_or(self.counts.connections_opened)
     }
 
     /// Sums a value over the generators on this machine. `None` without generators.

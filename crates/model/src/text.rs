@@ -25,22 +25,38 @@ pub fn cut(text: &str, characters_max: usize) -> String {
 /// Like [`cut`], for quoting in a message. Misleading characters are escaped, so that the user can find them
 /// in the input.
 pub fn quoted(text: &str, characters_max: usize) -> String {
-    let escaped = |c: char| if harmless(c) == c { vec![c] } else { c.escape_default().collect() };
+    let escaped = |c: char| {
+        if harmless(c) == c {
+            vec![c]
+        } else {
+            c.escape_default().collect()
+        }
+    };
     let cut_off = text.chars().nth(characters_max).map(|_| '…');
-    text.chars().take(characters_max).flat_map(escaped).chain(cut_off).collect()
+    text.chars()
+        .take(characters_max)
+        .flat_map(escaped)
+        .chain(cut_off)
+        .collect()
 }
 
 /// Capitalizes the first letter.
 pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    letters
+        .next()
+        .map(|first| first.to_uppercase().chain(letters).collect())
+        .unwrap_or_default()
 }
 
 /// Truncates a text to at most `bytes_max` bytes, at a character boundary. Misleading characters stay,
 /// because the text is stored and not shown.
 pub fn cut_bytes(text: &mut String, bytes_max: usize) {
     let whole = |at: &usize| text.is_char_boundary(*at);
-    let at = (0..=bytes_max.min(text.len())).rev().find(whole).unwrap_or(0);
+    let at = (0..=bytes_max.min(text.len()))
+        .rev()
+        .find(whole)
+        .unwrap_or(0);
     text.truncate(at);
 }
 
@@ -57,7 +73,11 @@ pub fn cut_end(text: &str, characters_max: usize) -> String {
 /// Returns the last `characters_max` characters of a text, with a leading `…` if it was longer. Misleading
 /// characters stay, because the text may be compared.
 pub fn cut_start(text: &str, characters_max: usize) -> String {
-    match text.char_indices().rev().nth(characters_max.saturating_sub(1)) {
+    match text
+        .char_indices()
+        .rev()
+        .nth(characters_max.saturating_sub(1))
+    {
         Some((start, _)) if start > 0 => format!("…{}", &text[start..]),
         _ => text.to_owned(),
     }
@@ -66,15 +86,23 @@ pub fn cut_start(text: &str, characters_max: usize) -> String {
 /// Returns the words of a text in lower case, joined by dashes and truncated, for use in folder and host
 /// names.
 pub fn slug(text: &str, characters_max: usize) -> String {
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let words = text
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty());
     let name = words.collect::<Vec<_>>().join("-").to_lowercase();
-    name.chars().take(characters_max).collect::<String>().trim_end_matches('-').to_owned()
+    name.chars()
+        .take(characters_max)
+        .collect::<String>()
+        .trim_end_matches('-')
+        .to_owned()
 }
 
 /// Percent-encodes a text as part of a URL (RFC 3986, section 2.1).
 pub fn percent_encoded(text: &str) -> String {
     let byte = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
         _ => format!("%{byte:02X}"),
     };
     text.bytes().map(byte).collect()
@@ -94,13 +122,27 @@ pub fn percent_decoded(text: &str) -> Vec<u8> {
 
 /// Returns a text of any length as one line, without misleading characters.
 pub fn line(text: &str) -> String {
-    let one = |c: char| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { harmless(c) };
+    let one = |c: char| {
+        if matches!(c, '\n' | '\r' | '\t') {
+            ' '
+        } else {
+            harmless(c)
+        }
+    };
     text.chars().map(one).collect()
 }
 
 /// Returns a text of several lines without misleading characters. Newlines and tabs stay.
 pub fn lines(text: &str) -> String {
-    text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { harmless(c) }).collect()
+    text.chars()
+        .map(|c| {
+            if matches!(c, '\n' | '\t') {
+                c
+            } else {
+                harmless(c)
+            }
+        })
+        .collect()
 }
 
 /// Like [`lines`], but keeps colour sequences, for text that we coloured (ECMA-48: select graphic rendition).
@@ -120,7 +162,10 @@ pub fn coloured_lines(text: &str) -> String {
 /// Returns the character, or a replacement character if it is misleading.
 pub fn harmless(c: char) -> char {
     let misleads = c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' | '\u{180e}')
+        || matches!(
+            c,
+            '\u{ad}' | '\u{61c}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' | '\u{180e}'
+        )
         || ('\u{200b}'..='\u{200f}').contains(&c)
         || ('\u{2028}'..='\u{202e}').contains(&c)
         || ('\u{2060}'..='\u{206f}').contains(&c);
@@ -146,7 +191,11 @@ pub fn json(document: impl Display) -> String {
 /// in a line. It can occur only in strings.
 pub fn inert(json: String) -> String {
     const COMMAND: &str = "##[";
-    if json.contains(COMMAND) { json.replace(COMMAND, "##\\u005b") } else { json }
+    if json.contains(COMMAND) {
+        json.replace(COMMAND, "##\\u005b")
+    } else {
+        json
+    }
 }
 
 /// Escapes a text for HTML or XML, also in attributes.
@@ -177,7 +226,11 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         let candidate = fold(candidate);
         let begins = candidate.starts_with(&folded) || folded.starts_with(&candidate);
         let is_cut = begins && folded.len().min(candidate.len()) >= 3;
-        if is_cut { 1 } else { strsim::damerau_levenshtein(&folded, &candidate) }
+        if is_cut {
+            1
+        } else {
+            strsim::damerau_levenshtein(&folded, &candidate)
+        }
     };
     let allowed = |candidate: &str| (word.chars().count().max(candidate.chars().count()) + 1) / 3;
     known
@@ -194,16 +247,28 @@ mod tests {
     fn json_shows_nothing_that_misleads_and_says_the_same() {
         let hostile = serde_json::json!({ "a": "\x1b[2J\u{9b}31m\u{7f}\u{202e}é😀\n\u{fffd}" });
         let shown = json(&hostile);
-        assert_eq!(shown, "{\n  \"a\": \"\\u001b[2J\\u009b31m\\u007f\\u202eé😀\\n\u{fffd}\"\n}\n");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), hostile);
+        assert_eq!(
+            shown,
+            "{\n  \"a\": \"\\u001b[2J\\u009b31m\\u007f\\u202eé😀\\n\u{fffd}\"\n}\n"
+        );
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+            hostile
+        );
         let command = serde_json::json!({ "a": "\\##[error]" });
         assert!(!json(&command).contains("##["));
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&json(&command)).unwrap(), command);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&json(&command)).unwrap(),
+            command
+        );
     }
 
     #[test]
     fn a_quoted_text_says_what_cannot_be_seen_in_it() {
-        assert_eq!(quoted("a\nb\u{202e}c\u{200b}é😀", 8), "a\\nb\\u{202e}c\\u{200b}é😀");
+        assert_eq!(
+            quoted("a\nb\u{202e}c\u{200b}é😀", 8),
+            "a\\nb\\u{202e}c\\u{200b}é😀"
+        );
         assert_eq!(quoted("abc", 2), "ab…");
     }
 
@@ -212,7 +277,10 @@ mod tests {
         // Cursor up, a title, the C1 introducer, and two characters that change the text direction.
         let hostile = "a\x1b[2Ab\x1b]0;t\x07\u{9b}31mc\u{202e}d\u{2066}e\x1b";
         let shown = "a\u{fffd}[2Ab\u{fffd}]0;t\u{fffd}\u{fffd}31mc\u{fffd}d\u{fffd}e\u{fffd}";
-        assert_eq!((lines(hostile).as_str(), coloured_lines(hostile).as_str()), (shown, shown));
+        assert_eq!(
+            (lines(hostile).as_str(), coloured_lines(hostile).as_str()),
+            (shown, shown)
+        );
         let ours = "\x1b[1;31merror\x1b[0m:\n\tx";
         assert_eq!(coloured_lines(ours), ours);
         assert_eq!(lines(ours), "\u{fffd}[1;31merror\u{fffd}[0m:\n\tx");

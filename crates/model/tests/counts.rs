@@ -1,8 +1,8 @@
 //! Tests of merging counts and of their serialized form.
 
 use proofload_model::{
-    Cause, ContentSeen, ContractFailure, Counts, EndpointCounts, EndpointOutcome, ErrorCount, FailureKind,
-    GeneratorUse, OpenLoop, Phase, SampleCounts, Silence, Windows,
+    Cause, ContentSeen, ContractFailure, Counts, EndpointCounts, EndpointOutcome, ErrorCount,
+    FailureKind, GeneratorUse, OpenLoop, Phase, SampleCounts, Silence, Windows,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -11,16 +11,26 @@ use stats::Latencies;
 /// Creates counts for several generators that share the same requests.
 fn counts(samples: &[(u64, bool)], generators: usize) -> Vec<Counts> {
     let of_one = |generator| {
-        let mut open = OpenLoop { rate_per_s: 100.0, ..OpenLoop::default() };
-        let mut counts = Counts { window_ns: 1_000_000_000, ..Counts::default() };
-        let mut done = EndpointOutcome { status: Some(200), ..EndpointOutcome::default() };
+        let mut open = OpenLoop {
+            rate_per_s: 100.0,
+            ..OpenLoop::default()
+        };
+        let mut counts = Counts {
+            window_ns: 1_000_000_000,
+            ..Counts::default()
+        };
+        let mut done = EndpointOutcome {
+            status: Some(200),
+            ..EndpointOutcome::default()
+        };
         let mut given_up = EndpointOutcome::default();
         for (ns, responded) in samples.iter().skip(generator).step_by(generators) {
             counts.sent += 1;
             // The response time is longer than the service time.
             let waited_ns = ns + ns / 7;
             if *responded {
-                (counts.successful, counts.responses) = (counts.successful + 1, counts.responses + 1);
+                (counts.successful, counts.responses) =
+                    (counts.successful + 1, counts.responses + 1);
                 counts.latency.record(*ns);
                 open.response.record(waited_ns);
                 done.latency.record(*ns);
@@ -33,7 +43,12 @@ fn counts(samples: &[(u64, bool)], generators: usize) -> Vec<Counts> {
         }
         open.intended = counts.sent;
         let (sent, successful, outcomes) = (counts.sent, counts.successful, vec![done, given_up]);
-        let endpoint = EndpointCounts { sent, successful, outcomes, ..EndpointCounts::new("GET /") };
+        let endpoint = EndpointCounts {
+            sent,
+            successful,
+            outcomes,
+            ..EndpointCounts::new("GET /")
+        };
         Counts {
             status: [(200, successful)].into(),
             endpoints: vec![endpoint],
@@ -77,7 +92,11 @@ fn turns_add_up_their_times_and_parallel_windows_do_not() {
         successful_per_100_ms: vec![3, 4],
         connections_alive_at_start: 5,
         connections_alive: alive,
-        errors: vec![ErrorCount { phase: Phase::Head, cause: Cause::Reset, count: 1 }],
+        errors: vec![ErrorCount {
+            phase: Phase::Head,
+            cause: Cause::Reset,
+            count: 1,
+        }],
         generator: GeneratorUse {
             driver: "readiness".into(),
             cpu_ns: vec![6],
@@ -92,16 +111,38 @@ fn turns_add_up_their_times_and_parallel_windows_do_not() {
         counts
     };
     let same = merged(Windows::Parallel);
-    assert_eq!((same.started_ns, same.window_ns, same.drain_ns), (90, 10, 2));
-    assert_eq!((same.connections_alive_at_start, same.connections_alive), (10, 9));
-    assert_eq!((&same.successful_per_100_ms[..], &same.generator.cpu_ns[..]), (&[6, 8][..], &[6, 6][..]));
+    assert_eq!(
+        (same.started_ns, same.window_ns, same.drain_ns),
+        (90, 10, 2)
+    );
+    assert_eq!(
+        (same.connections_alive_at_start, same.connections_alive),
+        (10, 9)
+    );
+    assert_eq!(
+        (&same.successful_per_100_ms[..], &same.generator.cpu_ns[..]),
+        (&[6, 8][..], &[6, 6][..])
+    );
     let next = merged(Windows::Sequential);
-    assert_eq!((next.started_ns, next.window_ns, next.drain_ns), (100, 20, 4));
-    assert_eq!((next.connections_alive_at_start, next.connections_alive), (5, 4));
-    assert_eq!((next.successful_per_100_ms.len(), &next.generator.cpu_ns[..]), (0, &[12][..]));
+    assert_eq!(
+        (next.started_ns, next.window_ns, next.drain_ns),
+        (100, 20, 4)
+    );
+    assert_eq!(
+        (next.connections_alive_at_start, next.connections_alive),
+        (5, 4)
+    );
+    assert_eq!(
+        (next.successful_per_100_ms.len(), &next.generator.cpu_ns[..]),
+        (0, &[12][..])
+    );
     for counts in [same, next] {
         assert_eq!(
-            (counts.errors.len(), counts.errors[0].count, counts.generator.busiest_share()),
+            (
+                counts.errors.len(),
+                counts.errors[0].count,
+                counts.generator.busiest_share()
+            ),
             (1, 2, Some(0.5))
         );
         assert_eq!(counts.generator.driver, "readiness");
@@ -119,28 +160,51 @@ fn sampled_responses_stand_for_all_of_their_request() {
     };
     let of = |endpoints: Vec<EndpointCounts>| {
         let successful: u64 = endpoints.iter().map(|endpoint| endpoint.successful).sum();
-        let sampled =
-            |of: fn(&SampleCounts) -> u64| endpoints.iter().map(|endpoint| of(&endpoint.sampled)).sum();
-        let sampled = SampleCounts { judged: sampled(|of| of.judged), failed: sampled(|of| of.failed) };
+        let sampled = |of: fn(&SampleCounts) -> u64| {
+            endpoints.iter().map(|endpoint| of(&endpoint.sampled)).sum()
+        };
+        let sampled = SampleCounts {
+            judged: sampled(|of| of.judged),
+            failed: sampled(|of| of.failed),
+        };
         let sent = endpoints.iter().map(|endpoint| endpoint.sent).sum();
         let half = successful as u32 / 2;
         let buckets = vec![half, successful as u32 - half];
-        let mut counts =
-            Counts { sent, successful, successful_in_window: successful, sampled, ..Counts::default() };
+        let mut counts = Counts {
+            sent,
+            successful,
+            successful_in_window: successful,
+            sampled,
+            ..Counts::default()
+        };
         (counts.successful_per_100_ms, counts.endpoints) = (buckets, endpoints);
         counts.presume_failures();
         let sum: u32 = counts.successful_per_100_ms.iter().sum();
-        assert_eq!((counts.successful_in_window, u64::from(sum)), (counts.successful, counts.successful));
+        assert_eq!(
+            (counts.successful_in_window, u64::from(sum)),
+            (counts.successful, counts.successful)
+        );
         (counts.successful, counts.failed())
     };
     // All three sampled responses were wrong; one of two endpoints had wrong contents; a quarter was wrong.
     assert_eq!(of(vec![endpoint("a", 9998, 3, 3)]), (0, 10_001));
-    assert_eq!(of(vec![endpoint("a", 9000, 4, 0), endpoint("b", 98, 2, 2)]), (9000, 100));
+    assert_eq!(
+        of(vec![endpoint("a", 9000, 4, 0), endpoint("b", 98, 2, 2)]),
+        (9000, 100)
+    );
     assert_eq!(of(vec![endpoint("a", 9999, 4, 1)]), (7500, 2500));
     assert_eq!(of(vec![endpoint("a", 10_000, 4, 0)]), (10_000, 0));
     // Records have no endpoints if the load has one request.
-    let sampled = SampleCounts { judged: 2, failed: 2 };
-    let mut counts = Counts { sent: 10, successful: 8, sampled, ..Counts::default() };
+    let sampled = SampleCounts {
+        judged: 2,
+        failed: 2,
+    };
+    let mut counts = Counts {
+        sent: 10,
+        successful: 8,
+        sampled,
+        ..Counts::default()
+    };
     counts.presume_failures();
     assert_eq!(counts.successful, 0);
 }
@@ -153,9 +217,21 @@ fn full() -> Counts {
         times.record(1_000_000);
         times
     };
-    let outcome = EndpointOutcome { status: Some(200), response: times(), latency: times() };
-    let content = ContentSeen { sha256: "a".to_owned(), count: 1, encoded_bytes: 2, decoded_bytes: 3 };
-    let sampled = SampleCounts { judged: 2, failed: 1 };
+    let outcome = EndpointOutcome {
+        status: Some(200),
+        response: times(),
+        latency: times(),
+    };
+    let content = ContentSeen {
+        sha256: "a".to_owned(),
+        count: 1,
+        encoded_bytes: 2,
+        decoded_bytes: 3,
+    };
+    let sampled = SampleCounts {
+        judged: 2,
+        failed: 1,
+    };
     let endpoint = EndpointCounts {
         name: "a".to_owned(),
         sent: 1,
@@ -176,7 +252,11 @@ fn full() -> Counts {
         response: times(),
         schedule_lag: times(),
     };
-    let failure = ContractFailure { kind: FailureKind::Content, count: 1, example: "x".to_owned() };
+    let failure = ContractFailure {
+        kind: FailureKind::Content,
+        count: 1,
+        example: "x".to_owned(),
+    };
     Counts {
         started_ns: 1,
         window_ns: 1_000_000_000,
@@ -190,12 +270,20 @@ fn full() -> Counts {
         first_successful: 1,
         first_in_flight_ns: 1,
         halted_ns: 1,
-        silent: vec![Silence { from_ns: 0, waiting_ns: 0, to_ns: 500_000_000 }],
+        silent: vec![Silence {
+            from_ns: 0,
+            waiting_ns: 0,
+            to_ns: 500_000_000,
+        }],
         timed_out: 1,
         broken: 1,
         unfinished: 1,
         status: [(200, 1)].into(),
-        errors: vec![ErrorCount { phase: Phase::Head, cause: Cause::Reset, count: 1 }],
+        errors: vec![ErrorCount {
+            phase: Phase::Head,
+            cause: Cause::Reset,
+            count: 1,
+        }],
         contract_failures: vec![failure],
         sampled,
         unknown_coding: Some("x".to_owned()),
@@ -227,7 +315,9 @@ fn full() -> Counts {
 /// Returns the paths of all values of an object, including nested objects and the first item of lists of
 /// objects.
 fn values(of: &Value, path: &str) -> Vec<(String, Value)> {
-    let Value::Object(fields) = of else { return vec![(path.to_owned(), of.clone())] };
+    let Value::Object(fields) = of else {
+        return vec![(path.to_owned(), of.clone())];
+    };
     let each = fields.iter().flat_map(|(name, value)| {
         let first = value.get(0).filter(|first| first.is_object());
         values(first.unwrap_or(value), &format!("{path}/{name}"))
@@ -242,18 +332,26 @@ fn every_field_is_merged() {
     let both = "/unknown_coding /tls_error /generator/driver /open/rate_per_s /errors/phase /errors/cause \
         /contract_failures/kind /contract_failures/example /endpoints/name /endpoints/outcomes/status \
         /endpoints/contents/sha256";
-    let parallel =
-        "/started_ns /window_ns /drain_ns /halted_ns /silent/from_ns /silent/waiting_ns /silent/to_ns";
+    let parallel = "/started_ns /window_ns /drain_ns /halted_ns /silent/from_ns /silent/waiting_ns /silent/to_ns";
     // The second silence follows the first.
     let sequential = "/started_ns /connections_alive_at_start /connections_alive \
         /silent/from_ns /silent/waiting_ns /silent/to_ns";
     let json = |counts: &Counts| values(&serde_json::to_value(counts).expect("JSON"), "");
-    for (windows, own) in [(Windows::Parallel, parallel), (Windows::Sequential, sequential)] {
+    for (windows, own) in [
+        (Windows::Parallel, parallel),
+        (Windows::Sequential, sequential),
+    ] {
         let mut sum = full();
         sum.merge(full(), windows);
         let (before, after) = (json(&full()), json(&sum));
-        let known: Vec<&str> = both.split_whitespace().chain(own.split_whitespace()).collect();
-        let same = before.into_iter().filter(|one| after.contains(one)).map(|(path, _)| path);
+        let known: Vec<&str> = both
+            .split_whitespace()
+            .chain(own.split_whitespace())
+            .collect();
+        let same = before
+            .into_iter()
+            .filter(|one| after.contains(one))
+            .map(|(path, _)| path);
         let mut same: Vec<String> = same.collect();
         let mut known: Vec<String> = known.into_iter().map(str::to_owned).collect();
         same.sort();
@@ -265,7 +363,10 @@ fn every_field_is_merged() {
 #[test]
 fn first_responses_fail_in_the_same_share() {
     // Half of the responses are presumed wrong, and so half of the first responses.
-    let sampled = SampleCounts { judged: 2, failed: 1 };
+    let sampled = SampleCounts {
+        judged: 2,
+        failed: 1,
+    };
     let mut counts = Counts {
         sent: 100,
         responses: 100,

@@ -15,7 +15,8 @@ use smart_default::SmartDefault;
 use crate::draft::{command_line, fitting};
 use crate::factor::{SEPARATOR, VARIANTS_MAX};
 use crate::model::{
-    CommandTexts, Comparison, Design, Factor, LookRule, Plan, Preparation, Service, VERDICTS_MAX, Variant,
+    CommandTexts, Comparison, Design, Factor, LookRule, Plan, Preparation, Service, VERDICTS_MAX,
+    Variant,
 };
 use crate::paths::PlanPaths;
 use crate::placeholder::{Placeholder, placeholders, spliced, template_placeholders};
@@ -72,12 +73,19 @@ impl Against {
         if self.commit.starts_with(&self.reference) {
             return digits.to_owned();
         }
-        format!("{} ({digits})", fitting(&self.reference, REFERENCE_CHARS_MAX))
+        format!(
+            "{} ({digits})",
+            fitting(&self.reference, REFERENCE_CHARS_MAX)
+        )
     }
 
     /// Name of the working tree's level.
     pub fn candidate(&self) -> &'static str {
-        if self.uncommitted { "here + uncommitted changes" } else { "here" }
+        if self.uncommitted {
+            "here + uncommitted changes"
+        } else {
+            "here"
+        }
     }
 
     /// The first digits of the commit.
@@ -98,11 +106,15 @@ impl Against {
 
     /// Describes the comparison: `main (1a2b3c4d5e6f…): working tree with 3 files changed, …`.
     pub fn describe(&self) -> String {
-        let untracked =
-            (self.untracked > 0).then(|| format!("{} unknown to git", many(self.untracked as u64, "file")));
+        let untracked = (self.untracked > 0)
+            .then(|| format!("{} unknown to git", many(self.untracked as u64, "file")));
         let stat = Some(self.stat.clone()).filter(|stat| !stat.is_empty());
         let differs: Vec<String> = stat.into_iter().chain(untracked).collect();
-        let uncommitted = if self.uncommitted { "; not all of it is committed" } else { "" };
+        let uncommitted = if self.uncommitted {
+            "; not all of it is committed"
+        } else {
+            ""
+        };
         let tree = if differs.is_empty() {
             "the working tree is the same".to_owned()
         } else {
@@ -114,7 +126,14 @@ impl Against {
 
     /// Flags for the same comparison, to be appended to a command: ` --against main`.
     pub fn flags(&self) -> String {
-        format!(" {}", command_line(against_flags(&self.reference, self.build.as_deref(), &self.copy)))
+        format!(
+            " {}",
+            command_line(against_flags(
+                &self.reference,
+                self.build.as_deref(),
+                &self.copy
+            ))
+        )
     }
 }
 
@@ -123,7 +142,9 @@ pub fn against_flags(reference: &str, build: Option<&str>, copy: &[String]) -> V
     let flags = [("--against", reference)].into_iter();
     let flags = flags.chain(build.map(|script| ("--build", script)));
     let flags = flags.chain(copy.iter().map(|path| ("--copy", path.as_str())));
-    flags.flat_map(|(flag, value)| [flag.to_owned(), value.to_owned()]).collect()
+    flags
+        .flat_map(|(flag, value)| [flag.to_owned(), value.to_owned()])
+        .collect()
 }
 
 /// How services are built at a commit.
@@ -149,7 +170,10 @@ impl Plan {
     pub fn moved(&self, against: &Against) -> Plan {
         let mut plan = self.clone();
         // Both sides are loaded with the files of the working tree.
-        let PlanPaths { directories, files: _ } = plan.paths_mut();
+        let PlanPaths {
+            directories,
+            files: _,
+        } = plan.paths_mut();
         for directory in directories {
             *directory = against.moved(directory);
         }
@@ -165,7 +189,12 @@ impl Plan {
     ///
     /// # Errors
     /// If there would be more variants or verdicts than permitted.
-    pub fn against(&self, base: &Plan, against: Against, builds: Vec<Preparation>) -> Result<Plan, Refused> {
+    pub fn against(
+        &self,
+        base: &Plan,
+        against: Against,
+        builds: Vec<Preparation>,
+    ) -> Result<Plan, Refused> {
         let own = self.own_variants();
         self.check_doubled(own.len(), &against)?;
         let mut factor = FACTOR.to_owned();
@@ -175,27 +204,51 @@ impl Plan {
         let levels = [against.baseline(), against.candidate().to_owned()];
         let mut plan = self.clone();
         plan.secrets.join(&base.secrets);
-        (plan.variants, plan.comparisons, plan.aa, plan.prepare) = (Vec::new(), Vec::new(), None, builds);
+        (plan.variants, plan.comparisons, plan.aa, plan.prepare) =
+            (Vec::new(), Vec::new(), None, builds);
         // Steps that are equal on both sides run once, with their original name.
         let mut renamed = BTreeMap::new();
-        for step in base.prepare.iter().filter(|step| !self.prepare.contains(step)) {
+        for step in base
+            .prepare
+            .iter()
+            .filter(|step| !self.prepare.contains(step))
+        {
             let name = format!("{} at {}", step.name, against.short_commit());
             renamed.insert(format!("prepare.{}", step.name), format!("prepare.{name}"));
-            plan.prepare.push(Preparation { name, ..step.clone() });
+            plan.prepare.push(Preparation {
+                name,
+                ..step.clone()
+            });
         }
         plan.prepare.extend(self.prepare.iter().cloned());
         for (here, there) in own.iter().zip(base.own_variants()) {
-            let context = if here.levels.is_empty() { String::new() } else { format!(" ({})", here.name) };
+            let context = if here.levels.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", here.name)
+            };
             let baseline = plan.variants.len();
             let label = format!("{} vs {}{context}", levels[1], levels[0]);
-            plan.comparisons.push(Comparison { baseline, candidate: baseline + 1, label });
-            plan.variants.push(mentioning(side(there, &factor, &levels[0]), &renamed));
+            plan.comparisons.push(Comparison {
+                baseline,
+                candidate: baseline + 1,
+                label,
+            });
+            plan.variants
+                .push(mentioning(side(there, &factor, &levels[0]), &renamed));
             plan.variants.push(side(here, &factor, &levels[1]));
         }
-        plan.factors.push(Factor { name: factor, levels: levels.to_vec() });
+        plan.factors.push(Factor {
+            name: factor,
+            levels: levels.to_vec(),
+        });
         plan.against = Some(against);
         // A file without comparisons cannot ask for a copy, but here `aa` adds one.
-        Ok(if self.aa.is_some() { plan.with_copy(0) } else { plan })
+        Ok(if self.aa.is_some() {
+            plan.with_copy(0)
+        } else {
+            plan
+        })
     }
 
     /// Checks that variants are compared, that all services are started, and that the services under load run from
@@ -206,17 +259,23 @@ impl Plan {
     pub fn check_here(&self) -> Result<(), Refused> {
         if self.measure.is_some() {
             let message = "`measure` is about one variant, and a commit makes a second one";
-            return Err(Refused::new(message, "leave `measure` out of the file to compare the two"));
+            return Err(Refused::new(
+                message,
+                "leave `measure` out of the file to compare the two",
+            ));
         }
-        let is_container = |entry: &&Service| entry.command().is_some_and(|one| one.container.is_some());
+        let is_container =
+            |entry: &&Service| entry.command().is_some_and(|one| one.container.is_some());
         let mut entries = self.variants.iter().filter_map(Variant::entry_service);
         if let Some(Service { name, .. }) = entries.find(is_container) {
-            let message = format!("service {name} is a container, and its image is the same at every commit");
+            let message =
+                format!("service {name} is a container, and its image is the same at every commit");
             let hint = "make an image of each of the two, and compare them: proofload compare --container shop:old shop:new";
             return Err(Refused::new(message, hint));
         }
         let mut services = self.variants.iter().flat_map(|variant| &variant.services);
-        let Some(Service { name, .. }) = services.find(|service| service.command().is_none()) else {
+        let Some(Service { name, .. }) = services.find(|service| service.command().is_none())
+        else {
             return Ok(());
         };
         let message = format!("service {name} runs already, and nothing of a commit is started");
@@ -234,16 +293,26 @@ impl Plan {
         let (metrics, all) = (self.design.metrics().count(), 2 * own + copy);
         let verdicts = own * metrics;
         let message = if all > VARIANTS_MAX {
-            let copy = if self.aa.is_some() { " with the copy of `aa`" } else { "" };
-            format!("{own} variants, here and at {baseline}, are {all}{copy}, at most {VARIANTS_MAX}")
+            let copy = if self.aa.is_some() {
+                " with the copy of `aa`"
+            } else {
+                ""
+            };
+            format!(
+                "{own} variants, here and at {baseline}, are {all}{copy}, at most {VARIANTS_MAX}"
+            )
         } else if verdicts > VERDICTS_MAX {
-            let made =
-                format!("{own} comparisons with {baseline} in {metrics} metrics are {verdicts} verdicts");
+            let made = format!(
+                "{own} comparisons with {baseline} in {metrics} metrics are {verdicts} verdicts"
+            );
             format!("{made}, at most {VERDICTS_MAX}")
         } else {
             return Ok(());
         };
-        Err(Refused::new(message, "leave out levels, or ask the question in several experiments"))
+        Err(Refused::new(
+            message,
+            "leave out levels, or ask the question in several experiments",
+        ))
     }
 }
 
@@ -260,7 +329,11 @@ fn side(variant: &Variant, factor: &str, level: &str) -> Variant {
 /// The variant, with references to prepared data replaced by their new names.
 fn mentioning(mut variant: Variant, renamed: &BTreeMap<String, String>) -> Variant {
     for service in variant.services.iter_mut().filter_map(Service::command_mut) {
-        let CommandTexts { words, env, templates } = service.texts_mut();
+        let CommandTexts {
+            words,
+            env,
+            templates,
+        } = service.texts_mut();
         for text in words.iter_mut().chain(env.values_mut()) {
             *text = replaced(text, placeholders(text), renamed);
         }
@@ -295,11 +368,16 @@ impl Plan {
     /// `None` if there is no such variant.
     pub fn calibration(&self, of: usize) -> Option<Plan> {
         let variants = vec![self.variants.get(of)?.clone()];
-        let design = Design { looks: LookRule::Once, ..self.design.clone() };
+        let design = Design {
+            looks: LookRule::Once,
+            ..self.design.clone()
+        };
         let copied = &variants[0].name;
         let mut plan = Plan {
             name: self.name.clone(),
-            question: Some(format!("How far apart do two equal copies of {copied} come out here?")),
+            question: Some(format!(
+                "How far apart do two equal copies of {copied} come out here?"
+            )),
             factors: Vec::new(),
             comparisons: Vec::new(),
             aa: None,
@@ -322,11 +400,19 @@ impl Plan {
     fn push_copy(&mut self, of: usize) -> Comparison {
         let mut copy = self.variants[of].clone();
         // Names must be unique, and a level may already have this name.
-        while self.variants.iter().any(|variant| variant.name == copy.name) {
+        while self
+            .variants
+            .iter()
+            .any(|variant| variant.name == copy.name)
+        {
             copy.name.push_str(COPY);
         }
         let label = format!("{} vs itself", self.variants[of].name);
         self.variants.push(copy);
-        Comparison { baseline: of, candidate: self.variants.len() - 1, label }
+        Comparison {
+            baseline: of,
+            candidate: self.variants.len() - 1,
+            label,
+        }
     }
 }

@@ -14,7 +14,10 @@ use crate::tree::{TomlEntry, TomlNode, TomlTable, Value};
 
 /// Reports everything in `tree` that `schema` does not permit, and drops it from the tree.
 pub(crate) fn check(tree: &mut TomlNode, schema: &Schema) -> Vec<Problem> {
-    let mut check = SchemaCheck { root: schema, problems: Vec::new() };
+    let mut check = SchemaCheck {
+        root: schema,
+        problems: Vec::new(),
+    };
     check.value(tree, schema, "");
     check.problems
 }
@@ -29,7 +32,10 @@ impl<'a> SchemaCheck<'a> {
     fn value(&mut self, node: &mut TomlNode, wanted: &'a Schema, path: &str) -> bool {
         let (schema, form) = self.resolve(wanted);
         if let Some(branches) = schema["anyOf"].as_array() {
-            return match branches.iter().find(|branch| fits(node, self.resolve(branch).0)) {
+            return match branches
+                .iter()
+                .find(|branch| fits(node, self.resolve(branch).0))
+            {
                 Some(branch) => self.value(node, branch, path),
                 None => self.wrong_type(node, wanted, path),
             };
@@ -68,7 +74,11 @@ impl<'a> SchemaCheck<'a> {
         table.entries.retain_mut(|entry| {
             let known = properties.and_then(|properties| properties.get(&entry.key));
             match known.or_else(|| others.is_object().then_some(others)) {
-                Some(schema) => self.value(&mut entry.node, schema, &joined(path, &shown_key(&entry.key))),
+                Some(schema) => self.value(
+                    &mut entry.node,
+                    schema,
+                    &joined(path, &shown_key(&entry.key)),
+                ),
                 None if others == &Schema::Bool(false) => {
                     self.problems.push(unknown_key(entry, properties, path));
                     false
@@ -92,18 +102,32 @@ impl<'a> SchemaCheck<'a> {
     fn count(&mut self, node: &TomlNode, schema: &Schema, path: &str) {
         let empty = match &node.value {
             Value::Array(items) => items.is_empty() && schema["minItems"].as_u64() > Some(0),
-            Value::Table(table) => table.entries.is_empty() && schema["minProperties"].as_u64() > Some(0),
+            Value::Table(table) => {
+                table.entries.is_empty() && schema["minProperties"].as_u64() > Some(0)
+            }
             _ => false,
         };
         if empty {
             let message = format!("`{path}` is empty");
-            self.problems.push(Problem::new(node.span.clone(), message, "expected at least one"));
+            self.problems.push(Problem::new(
+                node.span.clone(),
+                message,
+                "expected at least one",
+            ));
         }
         let Some(table) = node.table() else { return };
-        let required = schema["required"].as_array().into_iter().flatten().filter_map(Schema::as_str);
+        let required = schema["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Schema::as_str);
         for key in required.filter(|key| table.get(key).is_none()) {
             let message = format!("the file has no `{}`", joined(path, key));
-            let missing = Problem::new(node.span.clone(), message, format!("expected a key `{key}`"));
+            let missing = Problem::new(
+                node.span.clone(),
+                message,
+                format!("expected a key `{key}`"),
+            );
             let about = schema["properties"][key]["description"].as_str();
             let hint = about.map(|about| format!("{key}: {}", first_sentence(about)));
             self.problems.push(Problem { hint, ..missing });
@@ -111,7 +135,9 @@ impl<'a> SchemaCheck<'a> {
     }
 
     fn choice(&mut self, node: &TomlNode, choices: &[&str], path: &str) -> bool {
-        let Value::String(word) = &node.value else { return true };
+        let Value::String(word) = &node.value else {
+            return true;
+        };
         if choices.contains(&word.as_str()) {
             return true;
         }
@@ -119,17 +145,25 @@ impl<'a> SchemaCheck<'a> {
         let label = format!("expected one of {}", listed(choices.iter().copied()));
         let meant = nearest(word, choices.iter().copied());
         let hint = meant.map(|choice| format!("did you mean `{choice}`?"));
-        self.problems.push(Problem { hint, ..Problem::new(node.span.clone(), message, label) });
+        self.problems.push(Problem {
+            hint,
+            ..Problem::new(node.span.clone(), message, label)
+        });
         false
     }
 
     fn form(&mut self, node: &TomlNode, form: &TextRendering, path: &str) -> bool {
-        let Value::String(text) = &node.value else { return true };
-        let Err(reason) = (form.check)(text) else { return true };
+        let Value::String(text) = &node.value else {
+            return true;
+        };
+        let Err(reason) = (form.check)(text) else {
+            return true;
+        };
         let shown = clipped(text);
         let message = format!("`{path}`: `{shown}` {reason}");
         let label = format!("expected {}", form.wanted);
-        self.problems.push(Problem::new(node.span.clone(), message, label).with_hint(form.hint));
+        self.problems
+            .push(Problem::new(node.span.clone(), message, label).with_hint(form.hint));
         false
     }
 
@@ -139,9 +173,13 @@ impl<'a> SchemaCheck<'a> {
             Value::Float(number, text) => (*number, text.clone()),
             _ => return true,
         };
-        let [least, most, below] = ["minimum", "maximum", "exclusiveMinimum"].map(|key| &schema[key]);
+        let [least, most, below] =
+            ["minimum", "maximum", "exclusiveMinimum"].map(|key| &schema[key]);
         // NaN is above nothing.
-        let limit = if below.as_f64().is_some_and(|below| number.is_nan() || number <= below) {
+        let limit = if below
+            .as_f64()
+            .is_some_and(|below| number.is_nan() || number <= below)
+        {
             format!("above {below}")
         } else if least.as_f64().is_some_and(|least| number < least) {
             format!("at least {least}")
@@ -151,19 +189,31 @@ impl<'a> SchemaCheck<'a> {
             return true;
         };
         let message = format!("`{path}` is {written}, {limit}");
-        self.problems.push(Problem::new(node.span.clone(), message, format!("expected {limit}")));
+        self.problems.push(Problem::new(
+            node.span.clone(),
+            message,
+            format!("expected {limit}"),
+        ));
         false
     }
 
     fn wrong_type(&mut self, node: &mut TomlNode, schema: &'a Schema, path: &str) -> bool {
         let wanted = self.wanted(schema);
-        let subject = if path.is_empty() { "the file".to_owned() } else { format!("`{path}`") };
+        let subject = if path.is_empty() {
+            "the file".to_owned()
+        } else {
+            format!("`{path}`")
+        };
         let kind = match node.value {
             Value::Unusable(what) => what,
             _ => kind_of_type(kinds(node)[0]),
         };
         let message = format!("{subject} is {kind}");
-        let problem = Problem::new(node.span.clone(), message, format!("expected {}", wanted.text()));
+        let problem = Problem::new(
+            node.span.clone(),
+            message,
+            format!("expected {}", wanted.text()),
+        );
         let hint = type_hint(node, &wanted).or_else(|| wanted.table.clone());
         self.problems.push(Problem { hint, ..problem });
         // An empty table keeps the name, so that no later check reports a missing level or service of that
@@ -178,16 +228,28 @@ impl<'a> SchemaCheck<'a> {
     fn wanted(&self, schema: &'a Schema) -> WantedShape {
         let (schema, form) = self.resolve(schema);
         if let Some(form) = form {
-            return WantedShape { kinds: vec![form.wanted.to_owned()], form: Some(form), table: None };
+            return WantedShape {
+                kinds: vec![form.wanted.to_owned()],
+                form: Some(form),
+                table: None,
+            };
         }
         let branches = schema["anyOf"].as_array().into_iter().flatten();
-        let mut kinds: Vec<String> = branches.flat_map(|branch| self.wanted(branch).kinds).collect();
+        let mut kinds: Vec<String> = branches
+            .flat_map(|branch| self.wanted(branch).kinds)
+            .collect();
         kinds.extend(choices(schema).map(|_| "a string".to_owned()));
         kinds.extend(types(schema).map(|name| kind_of_type(name).to_owned()));
         kinds.dedup();
-        let about = schema["description"].as_str().filter(|_| schema["type"] == "object");
+        let about = schema["description"]
+            .as_str()
+            .filter(|_| schema["type"] == "object");
         let table = about.map(|about| format!("it holds {}", first_sentence(about)));
-        WantedShape { kinds, form: None, table }
+        WantedShape {
+            kinds,
+            form: None,
+            table,
+        }
     }
 }
 
@@ -197,12 +259,26 @@ const HOST: (&str, &str) = (
     "services start on this machine: to measure one on another machine, run Proofload there, or give its `url`",
 );
 
-fn unknown_key(entry: &TomlEntry, known: Option<&serde_json::Map<String, Schema>>, path: &str) -> Problem {
-    let mut known: Vec<&str> = known.into_iter().flat_map(|keys| keys.keys()).map(String::as_str).collect();
+fn unknown_key(
+    entry: &TomlEntry,
+    known: Option<&serde_json::Map<String, Schema>>,
+    path: &str,
+) -> Problem {
+    let mut known: Vec<&str> = known
+        .into_iter()
+        .flat_map(|keys| keys.keys())
+        .map(String::as_str)
+        .collect();
     known.sort_unstable();
-    let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
+    let place = if path.is_empty() {
+        String::new()
+    } else {
+        format!(" in `{path}`")
+    };
     let message = format!("unknown key `{}`{place}", shown_key(&entry.key));
-    let is_of_service = path.rsplit_once('.').is_some_and(|(table, _)| table.ends_with("services"));
+    let is_of_service = path
+        .rsplit_once('.')
+        .is_some_and(|(table, _)| table.ends_with("services"));
     let hint = match HOST {
         (host, hint) if is_of_service && entry.key == host => hint.to_owned(),
         _ => did_you_mean(&entry.key, "known keys", known.iter().copied()),
@@ -238,14 +314,24 @@ fn choices(schema: &Schema) -> Option<Vec<&str>> {
     if let Some(words) = schema["enum"].as_array() {
         return words.iter().map(Schema::as_str).collect();
     }
-    let branches = schema["oneOf"].as_array()?.iter().map(choices).collect::<Option<Vec<_>>>()?;
+    let branches = schema["oneOf"]
+        .as_array()?
+        .iter()
+        .map(choices)
+        .collect::<Option<Vec<_>>>()?;
     Some(branches.into_iter().flatten().collect())
 }
 
 /// The `type` of a schema, a word or a list of words.
 fn types(schema: &Schema) -> impl Iterator<Item = &str> {
     let one = schema["type"].as_str();
-    one.into_iter().chain(schema["type"].as_array().into_iter().flatten().filter_map(Schema::as_str))
+    one.into_iter().chain(
+        schema["type"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Schema::as_str),
+    )
 }
 
 fn fits(node: &TomlNode, schema: &Schema) -> bool {
@@ -271,12 +357,21 @@ fn kinds(node: &TomlNode) -> &'static [&'static str] {
 }
 
 fn joined(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
 }
 
 /// Likely unit of a plain number, by the expected form.
-const UNITS: [(&str, &str); 5] =
-    [("Duration", "s"), ("Percent", "%"), ("Space", "MB"), ("Bandwidth", "mbit"), ("Delay", "ms")];
+const UNITS: [(&str, &str); 5] = [
+    ("Duration", "s"),
+    ("Percent", "%"),
+    ("Space", "MB"),
+    ("Bandwidth", "mbit"),
+    ("Delay", "ms"),
+];
 const TABLE: &str = "a table";
 const LIMIT: &str = LimitText::FORM.wanted;
 /// Longer values are truncated in messages, which are one line each.
@@ -293,7 +388,11 @@ pub(crate) fn clipped(text: &str) -> String {
 
 /// A key in TOML syntax, quoted if necessary.
 pub(crate) fn shown_key(key: &str) -> String {
-    if key.is_empty() || is_bare(key) { clipped(key) } else { format!("\"{}\"", clipped(key)) }
+    if key.is_empty() || is_bare(key) {
+        clipped(key)
+    } else {
+        format!("\"{}\"", clipped(key))
+    }
 }
 
 /// Whether a key needs no quotes: at least one letter, digit, `-` or `_`, and nothing else. The same applies
@@ -305,9 +404,16 @@ pub(crate) fn is_bare(key: &str) -> bool {
 
 /// The first sentence of a description, in lower case and without full stop, to follow a colon.
 fn first_sentence(description: &str) -> String {
-    let sentence = description.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    let sentence = description
+        .split(". ")
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches('.');
     let mut letters = sentence.chars();
-    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+    letters
+        .next()
+        .map(|first| first.to_lowercase().chain(letters).collect())
+        .unwrap_or_default()
 }
 
 fn kind_of_type(name: &str) -> &'static str {
@@ -324,14 +430,19 @@ fn kind_of_type(name: &str) -> &'static str {
 /// The correct notation of the value, if it can be derived.
 fn type_hint(node: &TomlNode, wanted: &WantedShape) -> Option<String> {
     let wants = |kind: &str| wanted.kinds.iter().any(|one| one == kind);
-    let unit = wanted.form.and_then(|form| UNITS.iter().find(|(name, _)| *name == form.name));
+    let unit = wanted
+        .form
+        .and_then(|form| UNITS.iter().find(|(name, _)| *name == form.name));
     Some(match (&node.value, unit) {
         (Value::String(text), _) if wants("an integer") && text.parse::<i64>().is_ok() => {
             format!("without quotes: {text}")
         }
         (Value::String(text), _) if wants("a list") => {
             let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-            let words: Vec<String> = masked_words(&words).iter().map(|word| clipped(word)).collect();
+            let words: Vec<String> = masked_words(&words)
+                .iter()
+                .map(|word| clipped(word))
+                .collect();
             format!("a list stands in brackets: {words:?}")
         }
         (Value::Integer(_, number), Some((_, unit))) => {
@@ -340,7 +451,9 @@ fn type_hint(node: &TomlNode, wanted: &WantedShape) -> Option<String> {
         (Value::Integer(..), None) if wants(LIMIT) => {
             "with its relation and its unit, in quotes: \"< 50ms\" or \"> -3%\"".to_owned()
         }
-        (Value::Integer(_, number), None) if wants("a string") => format!("in quotes: \"{number}\""),
+        (Value::Integer(_, number), None) if wants("a string") => {
+            format!("in quotes: \"{number}\"")
+        }
         // `p99.9 = …` without quotes is a table `p99`.
         (Value::Table(table), _) if wants(LIMIT) && table.get("9").is_some() => {
             "a key with a dot in it stands in quotes: \"p99.9\" = \"< 80ms\"".to_owned()

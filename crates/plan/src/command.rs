@@ -29,7 +29,11 @@ pub(crate) fn judge_name(site: &mut Site<'_>, path: &[&str], name: &str, what: &
     let can_be = name.len() <= NAME_BYTES_MAX && is_bare(name);
     if !can_be {
         let message = format!("`{}` is not a name for {what}", clipped(name));
-        site.at_key(path, message, "expected 1 to 40 letters, digits, `-` and `_`");
+        site.at_key(
+            path,
+            message,
+            "expected 1 to 40 letters, digits, `-` and `_`",
+        );
     }
     can_be
 }
@@ -43,7 +47,11 @@ pub(crate) fn judge_command(
 ) {
     if command.first().is_some_and(String::is_empty) {
         let message = format!("`{}` has no program", path.join("."));
-        site.report(site.tree.item_place(path, 0), message, "expected the name of a program");
+        site.report(
+            site.tree.item_place(path, 0),
+            message,
+            "expected the name of a program",
+        );
     }
     judge_words(site, path, command, known);
 }
@@ -57,7 +65,12 @@ pub(crate) fn judge_words(
 ) {
     for (index, (text, flag)) in words.iter().zip(secret_flags(words)).enumerate() {
         let field = flag.as_deref().map_or(Field::Word, Field::Of);
-        judge_text(site, (field, text), site.tree.item_place(path, index), known);
+        judge_text(
+            site,
+            (field, text),
+            site.tree.item_place(path, index),
+            known,
+        );
     }
 }
 
@@ -74,7 +87,12 @@ pub(crate) fn judge_env(
             let message = format!("`{}` is not a name for a variable", clipped(variable));
             site.at_key(&at, message, "expected no `=`");
         }
-        judge_text(site, (Field::Of(variable), &value.0), site.tree.place(&at), known);
+        judge_text(
+            site,
+            (Field::Of(variable), &value.0),
+            site.tree.place(&at),
+            known,
+        );
     }
 }
 
@@ -86,7 +104,11 @@ fn judge_text(
     known: Option<KnownPlaceholders<'_>>,
 ) {
     if text.contains('\0') {
-        site.report(span.clone(), "a NUL character cannot be handed to a process", "contains NUL");
+        site.report(
+            span.clone(),
+            "a NUL character cannot be handed to a process",
+            "contains NUL",
+        );
     }
     let Some(known) = known else { return };
     for placeholder in placeholders(text) {
@@ -94,11 +116,14 @@ fn judge_text(
             continue;
         }
         let is_known = known.names.iter().any(|known| known == placeholder.name);
-        let Some(hint) = (known.hint)(site, placeholder.name).filter(|_| !is_known) else { continue };
+        let Some(hint) = (known.hint)(site, placeholder.name).filter(|_| !is_known) else {
+            continue;
+        };
         let written = &text[placeholder.range.clone()];
         let place = site.part_place(span.clone(), written);
         let message = unknown(field, text, &placeholder);
-        site.report(place, message, "unknown placeholder").hint(hint);
+        site.report(place, message, "unknown placeholder")
+            .hint(hint);
     }
 }
 
@@ -106,7 +131,10 @@ fn judge_text(
 pub(crate) fn unknown(field: Field<'_>, text: &str, found: &Placeholder<'_>) -> String {
     match is_in_secret(field, text, &found.range) {
         true => "unknown placeholder in a secret".to_owned(),
-        false => format!("unknown placeholder `{}`", clipped(&text[found.range.clone()])),
+        false => format!(
+            "unknown placeholder `{}`",
+            clipped(&text[found.range.clone()])
+        ),
     }
 }
 
@@ -122,20 +150,28 @@ pub(crate) fn known_hint(word: &str, known: &[String], (open, close): (&str, &st
     match nearest(word, known.iter().map(String::as_str)) {
         Some(known) => format!("did you mean `{open}{known}{close}`? ({plain})"),
         None => {
-            let known: Vec<String> = known.iter().map(|known| format!("`{open}{known}{close}`")).collect();
+            let known: Vec<String> = known
+                .iter()
+                .map(|known| format!("`{open}{known}{close}`"))
+                .collect();
             format!("known here: {}; {plain}", known.join(", "))
         }
     }
 }
 
 pub(crate) fn texts(env: &BTreeMap<String, Scalar>) -> BTreeMap<String, String> {
-    env.iter().map(|(variable, value)| (variable.clone(), value.0.clone())).collect()
+    env.iter()
+        .map(|(variable, value)| (variable.clone(), value.0.clone()))
+        .collect()
 }
 
 /// The absolute path of the working directory at `path`. Reports a missing directory.
 pub(crate) fn directory(site: &mut Site<'_>, path: &[&str], written: &str) -> PathBuf {
     let wanted = site.source.directory.join(written);
-    let found = match (found(&wanted, Path::is_dir, "it is a file"), site.source.against) {
+    let found = match (
+        found(&wanted, Path::is_dir, "it is a file"),
+        site.source.against,
+    ) {
         (Ok(here), Some(against)) => match against.moved(&here) {
             there if there.is_dir() => Ok(there),
             _ => Err(format!("it does not exist at {}", against.baseline())),
@@ -143,8 +179,13 @@ pub(crate) fn directory(site: &mut Site<'_>, path: &[&str], written: &str) -> Pa
         (found, _) => found,
     };
     found.unwrap_or_else(|reason| {
-        let message = format!("`{}`: `{}` is not a directory: {reason}", path.join("."), clipped(written));
-        site.at(path, message, "expected a directory").hint(format!("looked for {}", wanted.display()));
+        let message = format!(
+            "`{}`: `{}` is not a directory: {reason}",
+            path.join("."),
+            clipped(written)
+        );
+        site.at(path, message, "expected a directory")
+            .hint(format!("looked for {}", wanted.display()));
         wanted
     })
 }

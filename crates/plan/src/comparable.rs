@@ -47,8 +47,12 @@ impl Load {
                 once: _,
                 capture,
             } = request;
-            headers.iter_mut().for_each(|(name, _)| *name = header::key(name));
-            expect.iter_mut().for_each(|expect| *expect = comparable_contract(expect));
+            headers
+                .iter_mut()
+                .for_each(|(name, _)| *name = header::key(name));
+            expect
+                .iter_mut()
+                .for_each(|expect| *expect = comparable_contract(expect));
             for (_, field) in capture {
                 match field {
                     ResponseField::Header(name) => *name = header::key(name),
@@ -62,9 +66,22 @@ impl Load {
 
 /// The contract with header names in lower case.
 pub fn comparable_contract(contract: &Contract) -> Contract {
-    let Contract { status, headers, body_bytes, content } = contract.clone();
-    let headers = headers.into_iter().map(|(name, accepted)| (header::key(&name), accepted)).collect();
-    Contract { status, headers, body_bytes, content }
+    let Contract {
+        status,
+        headers,
+        body_bytes,
+        content,
+    } = contract.clone();
+    let headers = headers
+        .into_iter()
+        .map(|(name, accepted)| (header::key(&name), accepted))
+        .collect();
+    Contract {
+        status,
+        headers,
+        body_bytes,
+        content,
+    }
 }
 
 #[cfg(test)]
@@ -100,9 +117,10 @@ mod tests {
     /// Pointers to all strings, numbers and booleans.
     fn leaves(value: &Value, at: &str) -> Vec<String> {
         match value {
-            Value::Object(fields) => {
-                fields.iter().flat_map(|(name, of)| leaves(of, &format!("{at}/{name}"))).collect()
-            }
+            Value::Object(fields) => fields
+                .iter()
+                .flat_map(|(name, of)| leaves(of, &format!("{at}/{name}")))
+                .collect(),
             Value::Array(items) => items
                 .iter()
                 .enumerate()
@@ -124,9 +142,18 @@ mod tests {
 
     #[test]
     fn each_change_of_a_load_is_noticed() {
-        let keys = |of: &Value| of.as_object().expect("an object").keys().cloned().collect::<BTreeSet<_>>();
+        let keys = |of: &Value| {
+            of.as_object()
+                .expect("an object")
+                .keys()
+                .cloned()
+                .collect::<BTreeSet<_>>()
+        };
         // Ensures that a new field is included.
-        assert_eq!(keys(&serde_json::to_value(load(&full())).expect("JSON")), keys(&full()));
+        assert_eq!(
+            keys(&serde_json::to_value(load(&full())).expect("JSON")),
+            keys(&full())
+        );
         let unnoticed = |pacing: Pacing| {
             let mut unnoticed = leaves(&full(), "");
             unnoticed.retain(|at| {
@@ -143,9 +170,15 @@ mod tests {
     #[test]
     fn folders_and_capitals_make_no_difference() {
         let there = full().to_string().replace("/here/", "/there/");
-        let there = there.replace("Accept", "accept").replace("ETag", "etag").replace("X-Token", "x-token");
+        let there = there
+            .replace("Accept", "accept")
+            .replace("ETag", "etag")
+            .replace("X-Token", "x-token");
         let there: Value = serde_json::from_str(&there).expect("JSON");
         assert_ne!(load(&there), load(&full()));
-        assert_eq!(load(&there).comparable(Pacing::Open), load(&full()).comparable(Pacing::Open));
+        assert_eq!(
+            load(&there).comparable(Pacing::Open),
+            load(&full()).comparable(Pacing::Open)
+        );
     }
 }

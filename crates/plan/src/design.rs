@@ -11,7 +11,9 @@ use crate::check::clipped;
 use crate::factor::{Grid, VARIANTS_MAX};
 use crate::file::{self, OneOrMany};
 use crate::gate::Limit;
-use crate::model::{Comparison, Design, Factor, JudgedEndpoint, Metric, PlannedRate, VERDICTS_MAX, Variant};
+use crate::model::{
+    Comparison, Design, Factor, JudgedEndpoint, Metric, PlannedRate, VERDICTS_MAX, Variant,
+};
 use crate::problem::{Site, TextSpan, did_you_mean};
 use crate::text_form::Period;
 use crate::tree::{TomlNode, Value};
@@ -87,14 +89,26 @@ pub(crate) fn design(site: &mut Site<'_>, design: &file::DesignTable) -> Design 
 fn slo(site: &mut Site<'_>, design: &file::DesignTable, metrics: &[Metric]) -> Vec<Limit> {
     let is_capacity = metrics.contains(&Metric::Capacity);
     if is_capacity && design.slo.is_empty() && site.source.complete {
-        site.at_key(&["design", "metric"], "`capacity` needs `design.slo`", "within which limits?")
-            .hint("`slo = [\"p99 < 50ms\"]`: what users bear");
+        site.at_key(
+            &["design", "metric"],
+            "`capacity` needs `design.slo`",
+            "within which limits?",
+        )
+        .hint("`slo = [\"p99 < 50ms\"]`: what users bear");
     }
     if !is_capacity && !design.slo.is_empty() {
-        site.at_key(&["design", "slo"], "`design.slo` is for the metric `capacity`", "without effect")
-            .hint("leave out `metric`; limits on what is measured otherwise belong into [gate]");
+        site.at_key(
+            &["design", "slo"],
+            "`design.slo` is for the metric `capacity`",
+            "without effect",
+        )
+        .hint("leave out `metric`; limits on what is measured otherwise belong into [gate]");
     }
-    if is_capacity { design.slo.iter().map(|text| text.0).collect() } else { Vec::new() }
+    if is_capacity {
+        design.slo.iter().map(|text| text.0).collect()
+    } else {
+        Vec::new()
+    }
 }
 
 /// The metrics that get a verdict, without duplicates, at least one.
@@ -111,27 +125,34 @@ fn metrics(site: &mut Site<'_>, design: &file::DesignTable) -> Vec<Metric> {
             continue;
         }
         let loops = |metric: &Metric| metric.row().loops;
-        let of_another = |other: &&Metric| ![MetricLoop::Either, loops(metric)].contains(&loops(other));
+        let of_another =
+            |other: &&Metric| ![MetricLoop::Either, loops(metric)].contains(&loops(other));
         let other = metrics.iter().copied().find(|other| of_another(&other));
         let told = has_no_loop(&metrics);
         metrics.push(*metric);
         // Reported once, where the second kind begins.
         if let Some(other) = other.filter(|_| !told && has_no_loop(&metrics)) {
             let (one, other) = (other.name(), metric.name());
-            let message = format!("`design.metric`: `{one}` and `{other}` cannot be judged in one run");
+            let message =
+                format!("`design.metric`: `{one}` and `{other}` cannot be judged in one run");
             site.report(span, message, "measured in another loop").hint(
                 "throughput is measured in closed loop, response times at a rate, capacity at many; make two experiments of it, or \
                  judge `cpu_per_request`, which goes with all of them",
             );
         }
     }
-    if metrics.is_empty() { vec![Metric::Throughput] } else { metrics }
+    if metrics.is_empty() {
+        vec![Metric::Throughput]
+    } else {
+        metrics
+    }
 }
 
 /// Whether no kind of loop measures all these metrics.
 fn has_no_loop(metrics: &[Metric]) -> bool {
     let all = [Pacing::Closed, Pacing::Open, Pacing::Search];
-    all.into_iter().all(|pacing| metrics.iter().any(|metric| !metric.exists_in(pacing)))
+    all.into_iter()
+        .all(|pacing| metrics.iter().any(|metric| !metric.exists_in(pacing)))
 }
 
 /// The rate of an open loop, and its end value if it is a ramp. `None` for a closed loop.
@@ -144,11 +165,14 @@ fn rate(
         _ if metrics.iter().any(|metric| !metric.exists_in(Pacing::Open)) => None,
         Some(file::RateValue::PerSecond(per_s)) => Some((PlannedRate::PerSecond(per_s), None)),
         Some(file::RateValue::Text(text)) => Some(text.0),
-        None => {
-            metrics.iter().any(|metric| !metric.exists_in(Pacing::Closed)).then_some((RATE_DEFAULT, None))
-        }
+        None => metrics
+            .iter()
+            .any(|metric| !metric.exists_in(Pacing::Closed))
+            .then_some((RATE_DEFAULT, None)),
     };
-    let closed = metrics.iter().find(|metric| !metric.exists_in(Pacing::Open));
+    let closed = metrics
+        .iter()
+        .find(|metric| !metric.exists_in(Pacing::Open));
     let is_closed = rate.is_none() && (closed.is_some() || !has_own_rates(site.tree));
     let is_told_elsewhere = has_no_loop(metrics) || site.tree.entry(&["measure"]).is_some();
     // A metric that could not be read is replaced by the default here.
@@ -161,29 +185,63 @@ fn rate(
 /// Whether variants set their own rates, which makes an open loop without a rate in `design`.
 fn has_own_rates(tree: &TomlNode) -> bool {
     let has_rate = |node: &TomlNode| node.entry(&["load", "rate"]).is_some();
-    let factors = tree.entries(&["factors"]).iter().filter_map(|factor| factor.node.table());
-    has_rate(tree) || factors.flat_map(|levels| &levels.entries).any(|level| has_rate(&level.node))
+    let factors = tree
+        .entries(&["factors"])
+        .iter()
+        .filter_map(|factor| factor.node.table());
+    has_rate(tree)
+        || factors
+            .flat_map(|levels| &levels.entries)
+            .any(|level| has_rate(&level.node))
 }
 
 /// If variants have their own rates, the lowest rate determines the length of trials.
 pub(crate) fn settle_rates(site: &mut Site<'_>, design: &mut Design, variants: &[Variant]) {
-    let rates: Vec<f64> = variants.iter().filter_map(|variant| variant.load.rate_per_s).collect();
-    let Some(least) = rates.iter().copied().reduce(f64::min).filter(|_| site.source.complete) else { return };
+    let rates: Vec<f64> = variants
+        .iter()
+        .filter_map(|variant| variant.load.rate_per_s)
+        .collect();
+    let Some(least) = rates
+        .iter()
+        .copied()
+        .reduce(f64::min)
+        .filter(|_| site.source.complete)
+    else {
+        return;
+    };
     let elsewhere = |metric: &Metric| !metric.exists_in(Pacing::Open);
     let (message, hint) = if let Some(metric) = design.metrics().find(elsewhere) {
-        let message = format!("`load.rate` is for open loop, and the metric is `{}`", metric.name());
-        (message, "choose a metric such as \"p99\" or \"cpu_per_request\"")
-    } else if site.tree.entry(&["design", "rate"]).is_some() || site.tree.entry(&["measure"]).is_some() {
-        ("`load.rate` stands beside another rate".to_owned(), "leave out one of them")
+        let message = format!(
+            "`load.rate` is for open loop, and the metric is `{}`",
+            metric.name()
+        );
+        (
+            message,
+            "choose a metric such as \"p99\" or \"cpu_per_request\"",
+        )
+    } else if site.tree.entry(&["design", "rate"]).is_some()
+        || site.tree.entry(&["measure"]).is_some()
+    {
+        (
+            "`load.rate` stands beside another rate".to_owned(),
+            "leave out one of them",
+        )
     } else if rates.len() < variants.len() {
-        let message =
-            format!("`load.rate` is set for {} of {}", rates.len(), many(variants.len() as u64, "variant"));
-        (message, "set it in every level of the factor, or in [load] for the others")
+        let message = format!(
+            "`load.rate` is set for {} of {}",
+            rates.len(),
+            many(variants.len() as u64, "variant")
+        );
+        (
+            message,
+            "set it in every level of the factor, or in [load] for the others",
+        )
     } else {
         design.rate = Some(PlannedRate::PerSecond(least));
         return;
     };
-    site.at_key(&["load", "rate"], message, "of all variants, or of none").hint(hint);
+    site.at_key(&["load", "rate"], message, "of all variants, or of none")
+        .hint(hint);
 }
 
 /// Reports keys of an open loop in a design with a closed loop.
@@ -195,12 +253,16 @@ fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
             "throughput is what closed loop measures; at a given rate it would only be that rate. Leave this out, or \
              choose a metric such as \"p99\"",
         ),
-        MetricLoop::Search => {
-            (&["rate", "pooled"], "at many rates", "capacity finds the rate by itself; leave this out")
-        }
-        MetricLoop::Open | MetricLoop::Either => {
-            (&["rate", "arrivals", "pooled"], "in closed loop", "leave this out, or set `rate`")
-        }
+        MetricLoop::Search => (
+            &["rate", "pooled"],
+            "at many rates",
+            "capacity finds the rate by itself; leave this out",
+        ),
+        MetricLoop::Open | MetricLoop::Either => (
+            &["rate", "arrivals", "pooled"],
+            "in closed loop",
+            "leave this out, or set `rate`",
+        ),
     };
     let (name, tree) = (metric.name(), site.tree);
     // A disabled option has no effect.
@@ -209,11 +271,15 @@ fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
         entry.is_some_and(|entry| entry.node.value != Value::Boolean(false))
     };
     for key in keys.iter().copied().filter(is_on) {
-        let message =
-            format!("`design.{key}` is for open loop at one rate, and the metric `{name}` is measured {how}");
-        site.at_key(&["design", key], message, "without effect").hint(hint);
+        let message = format!(
+            "`design.{key}` is for open loop at one rate, and the metric `{name}` is measured {how}"
+        );
+        site.at_key(&["design", key], message, "without effect")
+            .hint(hint);
     }
-    let slices = ["slice", "slices"].into_iter().filter(|_| metric.row().loops == MetricLoop::Search);
+    let slices = ["slice", "slices"]
+        .into_iter()
+        .filter(|_| metric.row().loops == MetricLoop::Search);
     for key in slices.filter(is_on) {
         let message = format!(
             "`design.{key}` is for slices of equal length, and `{name}` is searched in windows of its own"
@@ -239,14 +305,16 @@ pub(crate) fn judge_times(
 
 /// Minimum measured time of a trial for its metric. Zero if the rate is only known when the experiment runs.
 fn measured_least(design: &Design) -> Duration {
-    let length =
-        |per_s| Duration::try_from_secs_f64(design.most_wanting().1 / per_s).unwrap_or(Duration::MAX);
+    let length = |per_s| {
+        Duration::try_from_secs_f64(design.most_wanting().1 / per_s).unwrap_or(Duration::MAX)
+    };
     design.mean_rate_per_s().map_or(Duration::ZERO, length)
 }
 
 /// If the file fixes rate, slices and their length, a trial must have enough requests for its metric.
 fn judge_trial(site: &mut Site<'_>, written: &file::DesignTable, design: &Design) {
-    let (Some(slice), Some(slices), Some(per_s)) = (written.slice, written.slices, design.mean_rate_per_s())
+    let (Some(slice), Some(slices), Some(per_s)) =
+        (written.slice, written.slices, design.mean_rate_per_s())
     else {
         return;
     };
@@ -254,9 +322,16 @@ fn judge_trial(site: &mut Site<'_>, written: &file::DesignTable, design: &Design
         return;
     }
     let (metric, requests) = design.most_wanting();
-    let share = design.endpoint.as_ref().map_or(String::new(), |JudgedEndpoint { name, share }| {
-        format!(", of which {} % are `{}`", (share * 1e5).round() / 1e3, clipped(name))
-    });
+    let share = design
+        .endpoint
+        .as_ref()
+        .map_or(String::new(), |JudgedEndpoint { name, share }| {
+            format!(
+                ", of which {} % are `{}`",
+                (share * 1e5).round() / 1e3,
+                clipped(name)
+            )
+        });
     let (slices, metric) = (many(slices.into(), "slice"), metric.name());
     let (rate, wanted) = (quantity::rate(per_s), many(requests as u64, "request"));
     let message = format!(
@@ -267,10 +342,18 @@ fn judge_trial(site: &mut Site<'_>, written: &file::DesignTable, design: &Design
 }
 
 /// The minimum that the file requires must fit. Whether more blocks fit is determined during the run.
-fn judge_budget(site: &mut Site<'_>, written: &file::DesignTable, design: &Design, variants: usize) {
+fn judge_budget(
+    site: &mut Site<'_>,
+    written: &file::DesignTable,
+    design: &Design,
+    variants: usize,
+) {
     let slice = written.slice.unwrap_or(SLICE.0).0;
     let measured = (slice * written.slices.unwrap_or(1)).max(measured_least(design));
-    let trial = written.warmup.map_or_else(Default::default, |warmup| warmup.0).saturating_add(measured);
+    let trial = written
+        .warmup
+        .map_or_else(Default::default, |warmup| warmup.0)
+        .saturating_add(measured);
     let trials = BLOCKS_MIN * u32::try_from(variants).unwrap_or(u32::MAX / BLOCKS_MIN);
     let least = Period(trial.saturating_mul(trials));
     let (budget, variants) = (written.budget, many(variants as u64, "variant"));
@@ -278,11 +361,13 @@ fn judge_budget(site: &mut Site<'_>, written: &file::DesignTable, design: &Desig
         let message = format!(
             "a budget of {budget} cannot hold {BLOCKS_MIN} blocks of {variants}: they take at least {least}"
         );
-        let is_of_rate = design.mean_rate_per_s().is_some() && design.most_wanting().0.quantile().is_some();
-        site.at(&["design", "budget"], message, "too short").hint(match is_of_rate {
-            true => "a larger budget, a higher rate, a lower quantile, or fewer levels",
-            false => "a larger budget, shorter or fewer slices, or fewer levels",
-        });
+        let is_of_rate =
+            design.mean_rate_per_s().is_some() && design.most_wanting().0.quantile().is_some();
+        site.at(&["design", "budget"], message, "too short")
+            .hint(match is_of_rate {
+                true => "a larger budget, a higher rate, a lower quantile, or fewer levels",
+                false => "a larger budget, shorter or fewer slices, or fewer levels",
+            });
     }
 }
 
@@ -292,11 +377,18 @@ pub(crate) fn report_too_many_verdicts(site: &mut Site<'_>, comparisons: usize, 
         return;
     }
     let (key, message) = if comparisons > VERDICTS_MAX {
-        ("compare", format!("`design.compare` makes {comparisons} comparisons, at most {VERDICTS_MAX}"))
+        (
+            "compare",
+            format!("`design.compare` makes {comparisons} comparisons, at most {VERDICTS_MAX}"),
+        )
     } else {
         let verdicts = comparisons * metrics;
-        let made = format!("{comparisons} comparisons in {metrics} metrics are {verdicts} verdicts");
-        ("metric", format!("`design.metric`: {made}, at most {VERDICTS_MAX}"))
+        let made =
+            format!("{comparisons} comparisons in {metrics} metrics are {verdicts} verdicts");
+        (
+            "metric",
+            format!("`design.metric`: {made}, at most {VERDICTS_MAX}"),
+        )
     };
     site.at(&["design", key], message, "too many verdicts").hint(
         "all share one chance to err, so each would need a very clear difference; compare fewer factors or levels, or judge \
@@ -312,10 +404,12 @@ pub(crate) fn judge_copy(site: &mut Site<'_>, factors: &[Factor]) {
             .hint("`proofload doctor calibrate` measures one variant against itself");
     }
     if Grid::new(factors).count_saturating() == VARIANTS_MAX {
-        let message =
-            format!("`design.aa` adds a copy to {VARIANTS_MAX} variants, at most {VARIANTS_MAX} in all");
-        site.at(&["design", "aa"], message, "one too many")
-            .hint("leave out a level, or measure the copy on its own with `proofload doctor calibrate`");
+        let message = format!(
+            "`design.aa` adds a copy to {VARIANTS_MAX} variants, at most {VARIANTS_MAX} in all"
+        );
+        site.at(&["design", "aa"], message, "one too many").hint(
+            "leave out a level, or measure the copy on its own with `proofload doctor calibrate`",
+        );
     }
 }
 
@@ -331,7 +425,10 @@ pub(crate) fn comparisons(
         None => against_baseline(grid, &baseline),
         Some(compare) => {
             let compared = compared(site, compare, factors);
-            compared.into_iter().flat_map(|factor| within(factors, factor, baseline[factor])).collect()
+            compared
+                .into_iter()
+                .flat_map(|factor| within(factors, factor, baseline[factor]))
+                .collect()
         }
     }
 }
@@ -345,14 +442,21 @@ fn baseline(site: &mut Site<'_>, design: &file::DesignTable, factors: &[Factor])
         }
     }
     let level = |Factor { name, levels }: &Factor| {
-        let Some(wanted) = design.baseline.get(name) else { return 0 };
-        levels.iter().position(|level| level == wanted).unwrap_or_else(|| {
-            let (factor, level) = (clipped(name), clipped(wanted));
-            let message = format!("`design.baseline`: factor `{factor}` has no level `{level}`");
-            let hint = did_you_mean(wanted, "levels", levels.iter().map(String::as_str));
-            site.at(&["design", "baseline", name], message, "unknown level").hint(hint);
-            0
-        })
+        let Some(wanted) = design.baseline.get(name) else {
+            return 0;
+        };
+        levels
+            .iter()
+            .position(|level| level == wanted)
+            .unwrap_or_else(|| {
+                let (factor, level) = (clipped(name), clipped(wanted));
+                let message =
+                    format!("`design.baseline`: factor `{factor}` has no level `{level}`");
+                let hint = did_you_mean(wanted, "levels", levels.iter().map(String::as_str));
+                site.at(&["design", "baseline", name], message, "unknown level")
+                    .hint(hint);
+                0
+            })
     };
     factors.iter().map(level).collect()
 }
@@ -374,8 +478,12 @@ fn compared(site: &mut Site<'_>, compare: &OneOrMany<String>, factors: &[Factor]
         }
     }
     if compare.as_slice().is_empty() && site.source.complete {
-        site.at(&["design", "compare"], "`design.compare` names no factor", "expected at least one factor")
-            .hint("leave it out to compare every variant with the baseline");
+        site.at(
+            &["design", "compare"],
+            "`design.compare` names no factor",
+            "expected at least one factor",
+        )
+        .hint("leave it out to compare every variant with the baseline");
     }
     compared
 }
@@ -387,17 +495,32 @@ fn report_unknown_factor(
     factors: &[Factor],
 ) {
     let message = format!("`{path}`: there is no factor `{}`", clipped(name));
-    let hint = did_you_mean(name, "factors", factors.iter().map(|factor| factor.name.as_str()));
+    let hint = did_you_mean(
+        name,
+        "factors",
+        factors.iter().map(|factor| factor.name.as_str()),
+    );
     site.report(span, message, "unknown factor").hint(hint);
 }
 
 fn against_baseline(grid: Grid<'_>, baseline: &[usize]) -> Vec<Comparison> {
     let baseline = grid.index(baseline);
     let comparison = |candidate| {
-        let label = format!("{} vs {}", grid.variant_name(candidate), grid.variant_name(baseline));
-        Comparison { baseline, candidate, label }
+        let label = format!(
+            "{} vs {}",
+            grid.variant_name(candidate),
+            grid.variant_name(baseline)
+        );
+        Comparison {
+            baseline,
+            candidate,
+            label,
+        }
     };
-    (0..grid.count_saturating()).filter(|candidate| *candidate != baseline).map(comparison).collect()
+    (0..grid.count_saturating())
+        .filter(|candidate| *candidate != baseline)
+        .map(comparison)
+        .collect()
 }
 
 /// Every other level of one factor against its baseline level, within each combination of the other factors.
@@ -405,17 +528,28 @@ fn within(factors: &[Factor], factor: usize, baseline_level: usize) -> Vec<Compa
     let grid = Grid::new(factors);
     let levels = &factors[factor].levels;
     let mut comparisons = Vec::new();
-    for baseline in (0..grid.count_saturating()).filter(|index| grid.levels(*index)[factor] == baseline_level)
+    for baseline in
+        (0..grid.count_saturating()).filter(|index| grid.levels(*index)[factor] == baseline_level)
     {
         let names = grid.names(baseline).into_iter().enumerate();
-        let others: Vec<&str> =
-            names.filter(|(index, _)| *index != factor).map(|(_, (_, level))| level).collect();
-        let context = if others.is_empty() { String::new() } else { format!(" ({})", others.join(" · ")) };
+        let others: Vec<&str> = names
+            .filter(|(index, _)| *index != factor)
+            .map(|(_, (_, level))| level)
+            .collect();
+        let context = if others.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", others.join(" · "))
+        };
         for level in (0..levels.len()).filter(|level| *level != baseline_level) {
             let mut combination = grid.levels(baseline);
             combination[factor] = level;
             let label = format!("{} vs {}{context}", levels[level], levels[baseline_level]);
-            comparisons.push(Comparison { baseline, candidate: grid.index(&combination), label });
+            comparisons.push(Comparison {
+                baseline,
+                candidate: grid.index(&combination),
+                label,
+            });
         }
     }
     comparisons
@@ -437,16 +571,32 @@ pub(crate) fn endpoint(
     }
     if design.metrics().all(|metric| metric.quantile().is_none()) {
         let metrics: Vec<&str> = design.metrics().map(|metric| metric.name()).collect();
-        let message =
-            format!("`design.endpoint` is for latencies, and `{}` counts all requests", metrics.join("`, `"));
+        let message = format!(
+            "`design.endpoint` is for latencies, and `{}` counts all requests",
+            metrics.join("`, `")
+        );
         site.at_key(&ENDPOINT, message, "without effect")
             .hint("leave it out, or choose a metric such as \"p99\"");
         return None;
     }
-    if let Some(without) = variants.iter().find(|variant| variant.load.share_of(name).is_none()) {
-        let of = if variants.len() > 1 { format!(" in variant `{}`", without.name) } else { String::new() };
-        let message = format!("`design.endpoint`: there is no request `{}`{of}", clipped(name));
-        let names = without.load.requests.iter().map(|request| request.name.as_str());
+    if let Some(without) = variants
+        .iter()
+        .find(|variant| variant.load.share_of(name).is_none())
+    {
+        let of = if variants.len() > 1 {
+            format!(" in variant `{}`", without.name)
+        } else {
+            String::new()
+        };
+        let message = format!(
+            "`design.endpoint`: there is no request `{}`{of}",
+            clipped(name)
+        );
+        let names = without
+            .load
+            .requests
+            .iter()
+            .map(|request| request.name.as_str());
         let only = "it sends one request only; leave this out, or name several in `load.requests`";
         let hint = match without.load.is_mix() {
             true => did_you_mean(name, "requests", names),
@@ -455,6 +605,11 @@ pub(crate) fn endpoint(
         site.at(&ENDPOINT, message, "unknown request").hint(hint);
         return None;
     }
-    let shares = variants.iter().filter_map(|variant| variant.load.share_of(name));
-    shares.reduce(f64::min).map(|share| JudgedEndpoint { name: name.clone(), share })
+    let shares = variants
+        .iter()
+        .filter_map(|variant| variant.load.share_of(name));
+    shares.reduce(f64::min).map(|share| JudgedEndpoint {
+        name: name.clone(),
+        share,
+    })
 }

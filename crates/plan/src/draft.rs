@@ -93,7 +93,9 @@ impl DraftSource {
     /// Whether the experiment starts it.
     fn is_started(&self) -> bool {
         match self {
-            DraftSource::Command { .. } | DraftSource::Image { .. } | DraftSource::Compose { .. } => true,
+            DraftSource::Command { .. }
+            | DraftSource::Image { .. }
+            | DraftSource::Compose { .. } => true,
             DraftSource::Url(_) => false,
         }
     }
@@ -123,7 +125,11 @@ impl DraftSetting {
     /// Creates a setting from the key's path.
     pub fn new(path: &[&str], value: impl Into<Value>, from: impl Into<String>) -> DraftSetting {
         let path = path.iter().map(|key| (*key).to_owned()).collect();
-        DraftSetting { path, value: value.into(), from: from.into() }
+        DraftSetting {
+            path,
+            value: value.into(),
+            from: from.into(),
+        }
     }
 }
 
@@ -141,9 +147,13 @@ impl ExperimentDraft {
     /// is an A/A test.
     pub fn alike(&self) -> Vec<(usize, usize)> {
         let earlier = |later: usize| {
-            self.variants[..later].iter().position(|variant| variant.source == self.variants[later].source)
+            self.variants[..later]
+                .iter()
+                .position(|variant| variant.source == self.variants[later].source)
         };
-        (1..self.variants.len()).filter_map(|later| Some((earlier(later)?, later))).collect()
+        (1..self.variants.len())
+            .filter_map(|later| Some((earlier(later)?, later)))
+            .collect()
     }
 
     /// Resolves files with secrets relative to this folder, independent of the location of the experiment
@@ -166,8 +176,14 @@ impl ExperimentDraft {
         }
         for variant in &mut self.variants {
             match &mut variant.source {
-                DraftSource::Command { env, words } | DraftSource::Image { env, args: words, .. } => {
-                    env.iter_mut().map(|(_, value)| value).chain(words).for_each(anchor);
+                DraftSource::Command { env, words }
+                | DraftSource::Image {
+                    env, args: words, ..
+                } => {
+                    env.iter_mut()
+                        .map(|(_, value)| value)
+                        .chain(words)
+                        .for_each(anchor);
                 }
                 DraftSource::Url(url) => anchor(url),
                 DraftSource::Compose { .. } => {}
@@ -183,7 +199,10 @@ impl ExperimentDraft {
 
     /// Writes the file.
     pub fn write(&self) -> WrittenFile {
-        let mut out = WrittenFile { text: String::new(), origins: Vec::new() };
+        let mut out = WrittenFile {
+            text: String::new(),
+            origins: Vec::new(),
+        };
         let _ = writeln!(out.text, "# Made by: {}", one_line(&self.made_by));
         let _ = writeln!(out.text, "# The same again: {}", one_line(&self.again));
         let names = self.names();
@@ -192,20 +211,31 @@ impl ExperimentDraft {
             let _ = writeln!(out.text, "question = {}", shown(&question));
         }
         let mut lines = self.services(&names);
-        lines.extend(self.settings.iter().map(|set| DraftLine::new(set.path.clone(), &set.value, &set.from)));
+        lines.extend(
+            self.settings
+                .iter()
+                .map(|set| DraftLine::new(set.path.clone(), &set.value, &set.from)),
+        );
         // Stable sort: keys keep their order within a table.
         lines.sort_by_key(|line| {
             let tables = line.path[..line.path.len() - 1].to_vec();
-            let rank = tables.first().map(|first| ORDER.iter().position(|table| table == first));
+            let rank = tables
+                .first()
+                .map(|first| ORDER.iter().position(|table| table == first));
             (rank.map(|rank| rank.unwrap_or(ORDER.len())), tables)
         });
         let mut table: &[String] = &[];
         for DraftLine { path, value, from } in &lines {
-            let Some((key, tables)) = path.split_last() else { continue };
+            let Some((key, tables)) = path.split_last() else {
+                continue;
+            };
             if tables != table {
                 let _ = writeln!(out.text, "\n[{}]", dotted(tables));
                 if tables == ["factors", FACTOR] {
-                    let _ = writeln!(out.text, "# A variant each; the others are compared with the first.");
+                    let _ = writeln!(
+                        out.text,
+                        "# A variant each; the others are compared with the first."
+                    );
                 }
                 table = tables;
             }
@@ -221,8 +251,11 @@ impl ExperimentDraft {
 
     /// Splits settings: common ones go to the service, the others to one level for each variant.
     fn services(&self, names: &[String]) -> Vec<DraftLine> {
-        let mut sets: Vec<Vec<(Vec<String>, Value)>> =
-            self.variants.iter().map(|variant| variant.source.keys()).collect();
+        let mut sets: Vec<Vec<(Vec<String>, Value)>> = self
+            .variants
+            .iter()
+            .map(|variant| variant.source.keys())
+            .collect();
         for (number, (earlier, later)) in self.alike().into_iter().enumerate() {
             let copies = [(earlier, 1), (later, number + 2)];
             let is_started = |index: usize| self.variants[index].source.is_started();
@@ -232,18 +265,34 @@ impl ExperimentDraft {
                 sets[index].push((key, Value::String(copy.to_string())));
             }
         }
-        let Some(first) = sets.first().cloned() else { return Vec::new() };
-        let shared: Vec<_> =
-            first.into_iter().filter(|entry| sets.iter().all(|set| set.contains(entry))).collect();
-        let of_service = |path: &[String]| [&["services", SERVICE].map(str::to_owned)[..], path].concat();
+        let Some(first) = sets.first().cloned() else {
+            return Vec::new();
+        };
+        let shared: Vec<_> = first
+            .into_iter()
+            .filter(|entry| sets.iter().all(|set| set.contains(entry)))
+            .collect();
+        let of_service =
+            |path: &[String]| [&["services", SERVICE].map(str::to_owned)[..], path].concat();
         let in_service = |(path, value): &(Vec<String>, Value)| {
             DraftLine::new(of_service(path), value, &self.variants[0].from)
         };
         let mut lines: Vec<DraftLine> = shared.iter().map(in_service).collect();
-        let levels = self.variants.iter().zip(&sets).zip(names).filter(|_| self.variants.len() > 1);
+        let levels = self
+            .variants
+            .iter()
+            .zip(&sets)
+            .zip(names)
+            .filter(|_| self.variants.len() > 1);
         for ((variant, set), name) in levels {
-            let own: BTreeMap<_, _> = set.iter().filter(|entry| !shared.contains(entry)).cloned().collect();
-            let own = own.iter().map(|(path, value)| format!("{SERVICE}.{} = {value}", dotted(path)));
+            let own: BTreeMap<_, _> = set
+                .iter()
+                .filter(|entry| !shared.contains(entry))
+                .cloned()
+                .collect();
+            let own = own
+                .iter()
+                .map(|(path, value)| format!("{SERVICE}.{} = {value}", dotted(path)));
             let level = match own.collect::<Vec<_>>().join(", ") {
                 none if none.is_empty() => "{}".to_owned(),
                 own => format!("{{ {own} }}"),
@@ -269,31 +318,46 @@ struct DraftLine {
 
 impl DraftLine {
     fn new(path: Vec<String>, value: impl ToString, from: &str) -> DraftLine {
-        DraftLine { path, value: value.to_string(), from: from.to_owned() }
+        DraftLine {
+            path,
+            value: value.to_string(),
+            from: from.to_owned(),
+        }
     }
 }
 
 impl DraftSource {
     /// Keys that it sets in a service.
     fn keys(&self) -> Vec<(Vec<String>, Value)> {
-        let key = |path: &[&str], value: Value| (path.iter().map(|key| (*key).to_owned()).collect(), value);
+        let key = |path: &[&str], value: Value| {
+            (path.iter().map(|key| (*key).to_owned()).collect(), value)
+        };
         let (env, mut keys) = match self {
             Self::Url(url) => (&[][..], vec![key(&["url"], url.as_str().into())]),
-            Self::Command { env, words } => (&env[..], vec![key(&["command"], words.clone().into())]),
+            Self::Command { env, words } => {
+                (&env[..], vec![key(&["command"], words.clone().into())])
+            }
             Self::Image { env, image, args } => {
                 let args = Some(args).filter(|args| !args.is_empty());
                 let args = args.map(|args| key(&["container", "args"], args.clone().into()));
                 let image = key(&["container", "image"], image.as_str().into());
                 (&env[..], std::iter::once(image).chain(args).collect())
             }
-            Self::Compose { file, service, port } => {
+            Self::Compose {
+                file,
+                service,
+                port,
+            } => {
                 let port = port.map(|port| key(&["compose", "port"], i64::from(port).into()));
                 let own = [("file", file), ("service", service)];
                 let own = own.map(|(name, value)| key(&["compose", name], value.as_str().into()));
                 (&[][..], own.into_iter().chain(port).collect())
             }
         };
-        keys.extend(env.iter().map(|(name, value)| key(&["env", name], value.as_str().into())));
+        keys.extend(
+            env.iter()
+                .map(|(name, value)| key(&["env", name], value.as_str().into())),
+        );
         keys
     }
 }
@@ -302,11 +366,18 @@ impl WrittenFile {
     /// The flag or argument that a problem comes from, and the byte range of the problem in it, if known.
     pub fn origin(&self, problem: &Problem) -> Option<(&str, Range<usize>)> {
         let mut origins = self.origins.iter();
-        let (_, from) =
-            origins.find(|(place, from)| place.contains(&problem.span.start) && !from.is_empty())?;
-        let part = self.text.get(problem.span.clone()).unwrap_or_default().trim_matches(['"', '\'']);
+        let (_, from) = origins
+            .find(|(place, from)| place.contains(&problem.span.start) && !from.is_empty())?;
+        let part = self
+            .text
+            .get(problem.span.clone())
+            .unwrap_or_default()
+            .trim_matches(['"', '\'']);
         let begin = from.find(part).filter(|_| !part.is_empty());
-        Some((from, begin.map_or(0..from.len(), |begin| begin..begin + part.len())))
+        Some((
+            from,
+            begin.map_or(0..from.len(), |begin| begin..begin + part.len()),
+        ))
     }
 }
 
@@ -314,9 +385,10 @@ fn question(names: &[String]) -> Option<String> {
     match names {
         [] | [_] => None,
         [first, one] => Some(format!("How does {one} compare with {first}?")),
-        [first, others @ .., last] => {
-            Some(format!("How do {} and {last} compare with {first}?", others.join(", ")))
-        }
+        [first, others @ .., last] => Some(format!(
+            "How do {} and {last} compare with {first}?",
+            others.join(", ")
+        )),
     }
 }
 
@@ -328,15 +400,25 @@ fn about(path: &[String]) -> Option<String> {
             schema = &SCHEMA["$defs"][reference.trim_start_matches("#/$defs/")];
         }
         let known = &schema["properties"][key.as_str()];
-        schema = if known.is_null() { &schema["additionalProperties"] } else { known };
+        schema = if known.is_null() {
+            &schema["additionalProperties"]
+        } else {
+            known
+        };
     }
     let text = schema["description"].as_str()?;
-    Some(format!("{}.", text.split(". ").next()?.trim_end_matches('.')))
+    Some(format!(
+        "{}.",
+        text.split(". ").next()?.trim_end_matches('.')
+    ))
 }
 
 /// Formats a path of keys as a dotted key.
 fn dotted(path: &[String]) -> String {
-    path.iter().map(|key| written_key(key)).collect::<Vec<_>>().join(".")
+    path.iter()
+        .map(|key| written_key(key))
+        .collect::<Vec<_>>()
+        .join(".")
 }
 
 fn shown(text: &str) -> String {
@@ -371,10 +453,14 @@ impl DraftSource {
         let (env, words) = split(text)?;
         if let Some(operator) = words.iter().find(|word| OPERATORS.contains(&word.as_str())) {
             let message = format!("no shell is involved, and `{operator}` is for a shell");
-            return Err(Refused::new(message, "ask for one: 'sh -c \"… && exec node server.js\"'"));
+            return Err(Refused::new(
+                message,
+                "ask for one: 'sh -c \"… && exec node server.js\"'",
+            ));
         }
         if words.first().is_none_or(String::is_empty) {
-            let hint = "variables come first, then the program: 'NODE_ENV=production node server.js'";
+            let hint =
+                "variables come first, then the program: 'NODE_ENV=production node server.js'";
             return Err(Refused::new("there is no program in it", hint));
         }
         Ok(DraftSource::Command { env, words })
@@ -389,7 +475,11 @@ impl DraftSource {
         let hint = "variables come first, then the image: 'MODE=fast shop:1.5'";
         let none = || Refused::new("there is no image in it", hint);
         let (image, args) = words.split_first().ok_or_else(none)?;
-        Ok(DraftSource::Image { env, image: image.clone(), args: args.to_vec() })
+        Ok(DraftSource::Image {
+            env,
+            image: image.clone(),
+            args: args.to_vec(),
+        })
     }
 }
 
@@ -400,8 +490,14 @@ fn split(text: &str) -> Result<(Variables, Vec<String>), Refused> {
     let typed: Variables = words.iter().map_while(|word| variable(word)).collect();
     words.drain(..typed.len());
     // If a name occurs twice, the last value counts, as in a shell.
-    let is_last = |at: usize| !typed[at + 1..].iter().any(|(later, _)| *later == typed[at].0);
-    let variables = (0..typed.len()).filter(|at| is_last(*at)).map(|at| typed[at].clone());
+    let is_last = |at: usize| {
+        !typed[at + 1..]
+            .iter()
+            .any(|(later, _)| *later == typed[at].0)
+    };
+    let variables = (0..typed.len())
+        .filter(|at| is_last(*at))
+        .map(|at| typed[at].clone());
     Ok((variables.collect(), words))
 }
 
@@ -412,7 +508,9 @@ pub fn words(line: &str) -> Option<Vec<String>> {
 
 /// Joins words into a line that a shell splits into the same words, for users to read and retype.
 pub fn command_line(words: impl IntoIterator<Item = String>) -> String {
-    let quoted = words.into_iter().map(|word| shlex::try_quote(&word).map_or(word.clone(), Into::into));
+    let quoted = words
+        .into_iter()
+        .map(|word| shlex::try_quote(&word).map_or(word.clone(), Into::into));
     quoted.collect::<Vec<String>>().join(" ")
 }
 
@@ -426,13 +524,19 @@ fn variable(word: &str) -> Option<(String, String)> {
 
 /// Unique names for the variants.
 fn names(variants: &[DraftVariant]) -> Vec<String> {
-    let words: Vec<Vec<String>> =
-        variants.iter().map(|variant| masked_words(&source_words(&variant.source))).collect();
+    let words: Vec<Vec<String>> = variants
+        .iter()
+        .map(|variant| masked_words(&source_words(&variant.source)))
+        .collect();
     let least = words.iter().map(Vec::len).min().unwrap_or(0);
-    let same = |at: &dyn Fn(&Vec<String>) -> String| words.iter().all(|one| at(one) == at(&words[0]));
-    let before = (0..least).take_while(|index| same(&|one| one[*index].clone())).count();
-    let after =
-        (0..least - before).take_while(|index| same(&|one| one[one.len() - 1 - index].clone())).count();
+    let same =
+        |at: &dyn Fn(&Vec<String>) -> String| words.iter().all(|one| at(one) == at(&words[0]));
+    let before = (0..least)
+        .take_while(|index| same(&|one| one[*index].clone()))
+        .count();
+    let after = (0..least - before)
+        .take_while(|index| same(&|one| one[one.len() - 1 - index].clone()))
+        .count();
     let apart = |one: &Vec<String>| one[before..one.len() - after].join(" ");
     // If one variant's words are a subset of another's, the differing words give no name to it.
     let whole = words.iter().any(|one| apart(one).trim().is_empty());
@@ -441,8 +545,12 @@ fn names(variants: &[DraftVariant]) -> Vec<String> {
         let made = if whole { words.join(" ") } else { apart(words) };
         let numbers = (2..).map(|number| format!(" ({number})"));
         let suffixes = std::iter::once(String::new()).chain(numbers);
-        let mut made = suffixes.map(|suffix| fitting(&made, NAME_CHARS_MAX - suffix.len()) + &suffix);
-        let name = variant.name.clone().or_else(|| made.find(|name| !names.contains(name)));
+        let mut made =
+            suffixes.map(|suffix| fitting(&made, NAME_CHARS_MAX - suffix.len()) + &suffix);
+        let name = variant
+            .name
+            .clone()
+            .or_else(|| made.find(|name| !names.contains(name)));
         names.extend(name);
     }
     names
@@ -451,13 +559,25 @@ fn names(variants: &[DraftVariant]) -> Vec<String> {
 fn source_words(source: &DraftSource) -> Vec<String> {
     let (env, words) = match source {
         DraftSource::Command { env, words } => (&env[..], words.clone()),
-        DraftSource::Image { env, image, args } => (&env[..], [slice::from_ref(image), args].concat()),
-        DraftSource::Compose { file, service, .. } => (&[][..], vec![file.clone(), service.clone()]),
-        DraftSource::Url(url) => {
-            (&[][..], vec![url.split_once("://").map_or(url.as_str(), |(_, rest)| rest).to_owned()])
+        DraftSource::Image { env, image, args } => {
+            (&env[..], [slice::from_ref(image), args].concat())
         }
+        DraftSource::Compose { file, service, .. } => {
+            (&[][..], vec![file.clone(), service.clone()])
+        }
+        DraftSource::Url(url) => (
+            &[][..],
+            vec![
+                url.split_once("://")
+                    .map_or(url.as_str(), |(_, rest)| rest)
+                    .to_owned(),
+            ],
+        ),
     };
-    env.iter().map(|(name, value)| format!("{name}={value}")).chain(words).collect()
+    env.iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .chain(words)
+        .collect()
 }
 
 /// A valid name of a level with limited length. `·` separates levels in names of variants, and control
@@ -479,19 +599,39 @@ mod tests {
     #[test]
     fn words_are_split_as_a_shell_does_and_variables_come_first() {
         let read = DraftSource::command(r#"A=0 A=1 B='x y' node --title="a b" C=2"#).unwrap();
-        let env = [("A", "1"), ("B", "x y")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let env =
+            [("A", "1"), ("B", "x y")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         let words = ["node", "--title=a b", "C=2"].map(str::to_owned);
-        assert_eq!(read, DraftSource::Command { env: env.to_vec(), words: words.to_vec() });
+        assert_eq!(
+            read,
+            DraftSource::Command {
+                env: env.to_vec(),
+                words: words.to_vec()
+            }
+        );
         let image = DraftSource::image("A=1 shop:1.4 --fast").unwrap();
         let env = vec![("A".to_owned(), "1".to_owned())];
         let args = vec!["--fast".to_owned()];
-        assert_eq!(image, DraftSource::Image { env, image: "shop:1.4".to_owned(), args });
+        assert_eq!(
+            image,
+            DraftSource::Image {
+                env,
+                image: "shop:1.4".to_owned(),
+                args
+            }
+        );
         let refused = |source: Result<DraftSource, Refused>, part: &str| {
-            assert!(source.is_err_and(|error| error.to_string().contains(part)), "{part}");
+            assert!(
+                source.is_err_and(|error| error.to_string().contains(part)),
+                "{part}"
+            );
         };
         refused(DraftSource::image("A=1"), "no image");
         refused(DraftSource::command("node 'a"), "quote");
         refused(DraftSource::command("A=1 "), "no program");
-        refused(DraftSource::command("npm run build && node b.js"), "`&&` is for a shell");
+        refused(
+            DraftSource::command("npm run build && node b.js"),
+            "`&&` is for a shell",
+        );
     }
 }

@@ -16,12 +16,12 @@ use smart_default::SmartDefault;
 use crate::Url;
 use crate::gate::LimitFigure;
 use crate::model::{
-    ArrivalProcess, Cpus, Deployed, Engine, Generators, Launcher, LookRule, Metric, RATE_MAX_PER_S, SEED_MAX,
-    Tls, Tune, Workers,
+    ArrivalProcess, Cpus, Deployed, Engine, Generators, Launcher, LookRule, Metric, RATE_MAX_PER_S,
+    SEED_MAX, Tls, Tune, Workers,
 };
 use crate::text_form::{
-    Address, Bandwidth, ContentDigest, Delay, FieldText, LimitText, Name, Percent, Period, RateText,
-    RatesText, RequestPath, SloText, Space,
+    Address, Bandwidth, ContentDigest, Delay, FieldText, LimitText, Name, Percent, Period,
+    RateText, RatesText, RequestPath, SloText, Space,
 };
 
 /// A Proofload experiment: a question, the services and their variations, the load, and the rules of the
@@ -35,7 +35,10 @@ pub(crate) struct ExperimentFile {
     /// The question the experiment answers, in your words. Reports begin with it.
     pub question: Option<String>,
     #[serde(flatten)]
-    #[expect(dead_code, reason = "each variant's settings are read from the tree with its levels laid over")]
+    #[expect(
+        dead_code,
+        reason = "each variant's settings are read from the tree with its levels laid over"
+    )]
     pub settings: VariantTable,
     /// Data that services need, made once and cached. A service uses its folder by the placeholder
     /// {prepare.NAME}. Only data that a started service uses is made.
@@ -468,9 +471,9 @@ fn gate_schema(generator: &mut SchemaGenerator) -> Schema {
         (figure.name().to_owned(), schema.to_value())
     });
     let limits = limits.collect::<serde_json::Map<_, _>>();
-    let named =
-        json_schema!({ "type": "object", "properties": limits.clone(), "additionalProperties": false });
-    let mut gate = json_schema!({ "type": "object", "properties": limits, "additionalProperties": false });
+    let named = json_schema!({ "type": "object", "properties": limits.clone(), "additionalProperties": false });
+    let mut gate =
+        json_schema!({ "type": "object", "properties": limits, "additionalProperties": false });
     gate.ensure_object()["properties"]["of"] = serde_json::json!({
         "type": "object",
         "additionalProperties": named,
@@ -486,8 +489,15 @@ fn limit_description(figure: LimitFigure) -> String {
             .to_owned();
     };
     let row = metric.row();
-    let example = if metric.wants_more() { "> -3%" } else { "< +5%" };
-    format!("{}: {}, such as \"{example}\"; a list for several limits.", row.title, row.meaning)
+    let example = if metric.wants_more() {
+        "> -3%"
+    } else {
+        "< +5%"
+    };
+    format!(
+        "{}: {}, such as \"{example}\"; a list for several limits.",
+        row.title, row.meaning
+    )
 }
 
 // A value, or a list of values. (No doc comment: it would appear in the schema wherever the type is used.)
@@ -537,7 +547,10 @@ pub(crate) fn scalars<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, String>, D::Error> {
     let scalars = BTreeMap::<String, Scalar>::deserialize(deserializer)?;
-    Ok(scalars.into_iter().map(|(name, value)| (name, value.0)).collect())
+    Ok(scalars
+        .into_iter()
+        .map(|(name, value)| (name, value.0))
+        .collect())
 }
 
 // A rate per second, a share of a capacity, or a ramp.

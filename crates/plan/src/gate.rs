@@ -30,7 +30,11 @@ pub enum LimitFigure {
 impl LimitFigure {
     /// All figures, in the order of the file's reference.
     pub fn all() -> impl Iterator<Item = LimitFigure> + Clone {
-        Metric::ALL.iter().copied().map(LimitFigure::Metric).chain([LimitFigure::Failed])
+        Metric::ALL
+            .iter()
+            .copied()
+            .map(LimitFigure::Metric)
+            .chain([LimitFigure::Failed])
     }
 
     /// Name in the experiment file.
@@ -74,15 +78,47 @@ pub struct AmountUnit {
 }
 
 pub(crate) static UNITS: [AmountUnit; 8] = [
-    AmountUnit { name: "/s", factor: 1.0, counts: Quantity::PerS },
-    AmountUnit { name: "us", factor: 1.0, counts: Quantity::Us },
-    AmountUnit { name: "ms", factor: 1e3, counts: Quantity::Us },
-    AmountUnit { name: "s", factor: 1e6, counts: Quantity::Us },
-    AmountUnit { name: "kB", factor: 1e3, counts: Quantity::Bytes },
-    AmountUnit { name: "MB", factor: 1e6, counts: Quantity::Bytes },
-    AmountUnit { name: "GB", factor: 1e9, counts: Quantity::Bytes },
+    AmountUnit {
+        name: "/s",
+        factor: 1.0,
+        counts: Quantity::PerS,
+    },
+    AmountUnit {
+        name: "us",
+        factor: 1.0,
+        counts: Quantity::Us,
+    },
+    AmountUnit {
+        name: "ms",
+        factor: 1e3,
+        counts: Quantity::Us,
+    },
+    AmountUnit {
+        name: "s",
+        factor: 1e6,
+        counts: Quantity::Us,
+    },
+    AmountUnit {
+        name: "kB",
+        factor: 1e3,
+        counts: Quantity::Bytes,
+    },
+    AmountUnit {
+        name: "MB",
+        factor: 1e6,
+        counts: Quantity::Bytes,
+    },
+    AmountUnit {
+        name: "GB",
+        factor: 1e9,
+        counts: Quantity::Bytes,
+    },
     // Of all requests.
-    AmountUnit { name: "%", factor: 0.01, counts: Quantity::Share },
+    AmountUnit {
+        name: "%",
+        factor: 0.01,
+        counts: Quantity::Share,
+    },
 ];
 
 /// The bound of a figure, as it was written.
@@ -142,7 +178,11 @@ impl fmt::Display for Limit {
 impl Limit {
     /// Relation and bound, as written after the figure in the file: `< 50ms`.
     pub fn value(&self) -> String {
-        format!("{} {}", if self.figure.wants_more() { '>' } else { '<' }, self.bound)
+        format!(
+            "{} {}",
+            if self.figure.wants_more() { '>' } else { '<' },
+            self.bound
+        )
     }
 }
 
@@ -167,12 +207,17 @@ pub fn limit(text: &str) -> Result<Limit, String> {
     let at = text.find(['<', '>']).unwrap_or(text.len());
     let (name, written) = (text[..at].trim(), text[at..].trim());
     let Some(figure) = LimitFigure::named(name) else {
-        let hint = quantile_hint(name, written)
-            .unwrap_or_else(|| did_you_mean(name, "figures", LimitFigure::all().map(LimitFigure::name)));
-        return Err(format!("there is no figure `{name}`; a limit is written \"p99 < 50ms\": {hint}"));
+        let hint = quantile_hint(name, written).unwrap_or_else(|| {
+            did_you_mean(name, "figures", LimitFigure::all().map(LimitFigure::name))
+        });
+        return Err(format!(
+            "there is no figure `{name}`; a limit is written \"p99 < 50ms\": {hint}"
+        ));
     };
     if written.is_empty() {
-        return Err(format!("`{name}` has no bound; a limit is written \"p99 < 50ms\""));
+        return Err(format!(
+            "`{name}` has no bound; a limit is written \"p99 < 50ms\""
+        ));
     }
     Limit::read(figure, written).map_err(|(reason, hint)| format!("`{written}` {reason}: {hint}"))
 }
@@ -180,14 +225,21 @@ pub fn limit(text: &str) -> Result<Limit, String> {
 /// A hint for quantiles in another notation, such as k6's (`p(95)<200`), and for those that are not measured.
 fn quantile_hint(name: &str, written: &str) -> Option<String> {
     let digits = name.strip_prefix('p')?.trim_matches(['(', ')']);
-    let percent: f64 = digits.parse().ok().filter(|percent| (0.0..100.0).contains(percent))?;
+    let percent: f64 = digits
+        .parse()
+        .ok()
+        .filter(|percent| (0.0..100.0).contains(percent))?;
     let name = format!("p{percent}");
     if LimitFigure::named(&name).is_none() {
         let known: Vec<&str> = Metric::latencies().map(Metric::name).collect();
         return Some(format!("the quantiles are {}", known.join(", ")));
     }
     let bound = written.trim_start_matches(['<', '>', '=']).trim();
-    let unit = if bound.ends_with(|last: char| last.is_ascii_digit()) { "ms" } else { "" };
+    let unit = if bound.ends_with(|last: char| last.is_ascii_digit()) {
+        "ms"
+    } else {
+        ""
+    };
     Some(format!("write \"{name} < {bound}{unit}\""))
 }
 
@@ -226,7 +278,10 @@ impl Limit {
                 } else if percent <= CHANGE_PERCENT_MAX {
                     Ok(Limit { figure, bound })
                 } else {
-                    refused(&format!("is too large, it must be at most +{CHANGE_PERCENT_MAX}%"), &hint)
+                    refused(
+                        &format!("is too large, it must be at most +{CHANGE_PERCENT_MAX}%"),
+                        &hint,
+                    )
                 }
             }
             Bound::Amount(number, unit) => {
@@ -234,7 +289,10 @@ impl Limit {
                 if unit.counts == Quantity::Share && !is_share {
                     refused("is a change without a sign", hint)
                 } else if unit.counts != figure.unit() {
-                    refused(&format!("is in {}, which it is not measured in", unit.name), hint)
+                    refused(
+                        &format!("is in {}, which it is not measured in", unit.name),
+                        hint,
+                    )
                 } else if number <= 0.0 {
                     refused("is nothing, it must be above 0", hint)
                 } else if is_share && number >= 100.0 {
@@ -250,7 +308,10 @@ impl Limit {
 /// An example of a limit for the figure.
 fn expected(figure: LimitFigure) -> (&'static str, &'static str) {
     match figure.unit() {
-        Quantity::Share => ("a share such as \"< 0.1%\"", "a share of all requests, in %: \"< 0.1%\""),
+        Quantity::Share => (
+            "a share such as \"< 0.1%\"",
+            "a share of all requests, in %: \"< 0.1%\"",
+        ),
         Quantity::PerS => (
             "a limit such as \"> -3%\"",
             "a change against the baseline has a sign: \"> -3%\"; an amount is in /s: \"> 1000/s\"",
@@ -263,9 +324,10 @@ fn expected(figure: LimitFigure) -> (&'static str, &'static str) {
             "a limit such as \"< 50ms\"",
             "a change against the baseline has a sign: \"< +5%\"; an amount is in us, ms or s: \"< 50ms\"",
         ),
-        Quantity::Ratio | Quantity::Count | Quantity::Number => {
-            ("a limit such as \"< +5%\"", "a change against the baseline has a sign: \"< +5%\"")
-        }
+        Quantity::Ratio | Quantity::Count | Quantity::Number => (
+            "a limit such as \"< +5%\"",
+            "a change against the baseline has a sign: \"< +5%\"",
+        ),
     }
 }
 
@@ -288,8 +350,16 @@ pub fn max_regression(design: &Design, share: f64) -> Vec<GateEntry> {
     let percent = (share * 1e8).round() / 1e6;
     let limit = |metric: Metric| {
         let figure = LimitFigure::Metric(metric);
-        let bound = Bound::Change(if figure.wants_more() { -percent } else { percent });
-        GateEntry { limit: Limit { figure, bound }, of: None, line: None }
+        let bound = Bound::Change(if figure.wants_more() {
+            -percent
+        } else {
+            percent
+        });
+        GateEntry {
+            limit: Limit { figure, bound },
+            of: None,
+            line: None,
+        }
     };
     design.metrics().map(limit).collect()
 }
@@ -299,7 +369,11 @@ impl Plan {
     pub fn judged_metrics(&self) -> Vec<Metric> {
         let bounded = self.gate.iter().map(|entry| entry.limit.figure);
         let bounded = bounded.chain(self.design.slo.iter().map(|limit| limit.figure));
-        ::model::distinct(self.design.metrics().chain(bounded.filter_map(LimitFigure::metric)))
+        ::model::distinct(
+            self.design
+                .metrics()
+                .chain(bounded.filter_map(LimitFigure::metric)),
+        )
     }
 
     /// Whether throughput is among these metrics.
@@ -326,7 +400,8 @@ impl Plan {
     /// Whether the figure is about processes, and some processes may not be read.
     pub fn hides(&self, figure: LimitFigure) -> bool {
         let mut entries = self.variants.iter().filter_map(Variant::entry_service);
-        figure.metric().is_some_and(Metric::is_of_processes) && entries.any(|entry| !entry.may_be_seen())
+        figure.metric().is_some_and(Metric::is_of_processes)
+            && entries.any(|entry| !entry.may_be_seen())
     }
 }
 
@@ -366,22 +441,42 @@ pub(crate) fn entries(
 ) -> Vec<GateEntry> {
     let tree = site.tree;
     let mut keys: Vec<(Option<&str>, &TomlEntry)> = Vec::new();
-    keys.extend(tree.entries(&["gate"]).iter().filter(|entry| entry.key != "of").map(|entry| (None, entry)));
+    keys.extend(
+        tree.entries(&["gate"])
+            .iter()
+            .filter(|entry| entry.key != "of")
+            .map(|entry| (None, entry)),
+    );
     for named in tree.entries(&["gate", "of"]) {
         report_unknown_name(site, named, variants, comparisons);
         let limits = tree.entries(&["gate", "of", &named.key]).iter();
         keys.extend(limits.map(|entry| (Some(named.key.as_str()), entry)));
     }
     let mut found = Vec::new();
-    for (of, TomlEntry { key, key_span, node }) in keys {
+    for (
+        of,
+        TomlEntry {
+            key,
+            key_span,
+            node,
+        },
+    ) in keys
+    {
         // A name that is no figure was reported as an unknown key.
-        let Some(figure) = LimitFigure::named(key) else { continue };
+        let Some(figure) = LimitFigure::named(key) else {
+            continue;
+        };
         if !is_measured(figure, pacing) && site.source.complete {
             let (why, hint) = why_never(figure, pacing);
             let message = format!("`gate.{key}` is never measured: {why}");
-            site.report(key_span.clone(), message, "never measured").hint(hint);
+            site.report(key_span.clone(), message, "never measured")
+                .hint(hint);
         }
-        let items = if let Value::Array(items) = &node.value { items } else { slice::from_ref(node) };
+        let items = if let Value::Array(items) = &node.value {
+            items
+        } else {
+            slice::from_ref(node)
+        };
         if items.is_empty() && site.source.complete {
             let message = format!("`gate.{key}` names no limit");
             site.report(node.span.clone(), message, "expected at least one");
@@ -392,7 +487,11 @@ pub(crate) fn entries(
                 Ok(limit) => {
                     let before = site.source.text.get(..span.start).unwrap_or_default();
                     let line = u32::try_from(line_column(before).0).ok();
-                    found.push(GateEntry { limit, of: of.map(str::to_owned), line });
+                    found.push(GateEntry {
+                        limit,
+                        of: of.map(str::to_owned),
+                        line,
+                    });
                 }
                 Err((reason, hint)) => {
                     let message = format!("`gate.{key}`: `{}` {reason}", clipped(text));
@@ -413,20 +512,28 @@ fn report_unknown_name(
     comparisons: &[Comparison],
 ) {
     let variants = known.iter().map(|variant| variant.name.as_str());
-    let levels = known.iter().flat_map(|variant| variant.levels.values().map(String::as_str));
-    let labels = comparisons.iter().map(|comparison| comparison.label.as_str());
+    let levels = known
+        .iter()
+        .flat_map(|variant| variant.levels.values().map(String::as_str));
+    let labels = comparisons
+        .iter()
+        .map(|comparison| comparison.label.as_str());
     let names = variants.clone().chain(levels).chain(labels);
     let is_level = known.iter().any(|variant| is_level(variant, &named.key));
     if !site.source.complete || is_level || names.clone().any(|name| name == named.key) {
         report_ambiguous_name(site, named, known);
         return;
     }
-    let message = format!("`gate.of`: there is no variant, level or comparison `{}`", clipped(&named.key));
+    let message = format!(
+        "`gate.of`: there is no variant, level or comparison `{}`",
+        clipped(&named.key)
+    );
     let hint = match nearest(&named.key, names) {
         Some(name) => format!("did you mean `{name}`?"),
         None => did_you_mean(&named.key, "variants", variants),
     };
-    site.report(named.key_span.clone(), message, "unknown name").hint(hint);
+    site.report(named.key_span.clone(), message, "unknown name")
+        .hint(hint);
 }
 
 /// Reports a name that refers to several things. It must refer to one variant, or the level of one factor.
@@ -434,21 +541,39 @@ fn report_ambiguous_name(site: &mut Site<'_>, named: &TomlEntry, known: &[Varian
     let name = named.key.as_str();
     let levels: BTreeSet<(&str, &str)> = known
         .iter()
-        .flat_map(|variant| variant.levels.iter().filter(|(factor, level)| is_name_of(factor, level, name)))
+        .flat_map(|variant| {
+            variant
+                .levels
+                .iter()
+                .filter(|(factor, level)| is_name_of(factor, level, name))
+        })
         .map(|(factor, level)| (factor.as_str(), level.as_str()))
         .collect();
     let has_level = |variant: &Variant| variant.levels.values().any(|level| level == name);
     let is_variant = known.iter().any(|variant| variant.name == name);
     // With one factor, the level is the variant.
-    let is_both = is_variant && known.iter().any(|variant| variant.name != name && has_level(variant));
+    let is_both = is_variant
+        && known
+            .iter()
+            .any(|variant| variant.name != name && has_level(variant));
     if !site.source.complete || levels.len() < 2 && !is_both {
         return;
     }
-    let of: Vec<String> = levels.iter().map(|(factor, _)| format!("`{factor}`")).collect();
-    let message = format!("`gate.of`: `{}` is a level of {}", clipped(name), of.join(" and of "));
-    let spelled = levels.iter().map(|(factor, level)| format!("[gate.of.\"{}\"]", level_name(factor, level)));
+    let of: Vec<String> = levels
+        .iter()
+        .map(|(factor, _)| format!("`{factor}`"))
+        .collect();
+    let message = format!(
+        "`gate.of`: `{}` is a level of {}",
+        clipped(name),
+        of.join(" and of ")
+    );
+    let spelled = levels
+        .iter()
+        .map(|(factor, level)| format!("[gate.of.\"{}\"]", level_name(factor, level)));
     let hint = format!("write {}", spelled.collect::<Vec<_>>().join(" or "));
-    site.report(named.key_span.clone(), message, "which of them?").hint(hint);
+    site.report(named.key_span.clone(), message, "which of them?")
+        .hint(hint);
 }
 
 /// A level with its factor: `cache=on`.
@@ -458,7 +583,10 @@ fn level_name(factor: &str, level: &str) -> String {
 
 /// Whether a variant has a level with this name, with or without its factor.
 fn is_level(variant: &Variant, name: &str) -> bool {
-    variant.levels.iter().any(|(factor, level)| is_name_of(factor, level, name))
+    variant
+        .levels
+        .iter()
+        .any(|(factor, level)| is_name_of(factor, level, name))
 }
 
 /// Whether a level has this name, with or without its factor.
@@ -485,26 +613,39 @@ impl Plan {
         let kind = |entry: &GateEntry| (entry.limit.figure, entry.limit.bound.is_change());
         let alike = entries.iter().filter(|other| kind(other) == kind(entry));
         let named: Vec<&str> = alike.filter_map(|other| other.of.as_deref()).collect();
-        let copy = self.aa.as_ref().map(|copy| LimitSubject::Variant(copy.candidate));
+        let copy = self
+            .aa
+            .as_ref()
+            .map(|copy| LimitSubject::Variant(copy.candidate));
         let is_about = |subject: &LimitSubject| match &entry.of {
             _ if copy == Some(*subject) => false,
-            Some(name) => self.is_called(*subject, name) && !self.is_of_other_commit(*subject, name),
+            Some(name) => {
+                self.is_called(*subject, name) && !self.is_of_other_commit(*subject, name)
+            }
             None => {
-                !self.is_only_a_baseline(*subject) && !named.iter().any(|name| self.is_called(*subject, name))
+                !self.is_only_a_baseline(*subject)
+                    && !named.iter().any(|name| self.is_called(*subject, name))
             }
         };
         match entry.limit.bound.is_change() {
-            true => (0..self.comparisons.len()).map(LimitSubject::Comparison).filter(is_about).collect(),
-            false => (0..self.variants.len()).map(LimitSubject::Variant).filter(is_about).collect(),
+            true => (0..self.comparisons.len())
+                .map(LimitSubject::Comparison)
+                .filter(is_about)
+                .collect(),
+            false => (0..self.variants.len())
+                .map(LimitSubject::Variant)
+                .filter(is_about)
+                .collect(),
         }
     }
 
     /// Whether a variant, one of its levels, or the comparison of which it is the candidate, has this name.
     fn is_called(&self, subject: LimitSubject, name: &str) -> bool {
         let (comparison, variant) = match subject {
-            LimitSubject::Comparison(index) => {
-                (self.comparisons.get(index), self.comparisons[index].candidate)
-            }
+            LimitSubject::Comparison(index) => (
+                self.comparisons.get(index),
+                self.comparisons[index].candidate,
+            ),
             LimitSubject::Variant(index) => (None, index),
         };
         let variant = &self.variants[variant];
@@ -515,7 +656,9 @@ impl Plan {
 
     /// Whether a variant is at the commit that is compared with, and the name does not refer to that side.
     fn is_of_other_commit(&self, subject: LimitSubject, name: &str) -> bool {
-        let (LimitSubject::Variant(index), Some(against)) = (subject, &self.against) else { return false };
+        let (LimitSubject::Variant(index), Some(against)) = (subject, &self.against) else {
+            return false;
+        };
         let (variant, commit) = (&self.variants[index], against.baseline());
         let is_commit = |(factor, level): (&String, &String)| {
             *level == commit && name != commit && name != level_name(factor, level)
@@ -524,7 +667,9 @@ impl Plan {
     }
 
     fn is_only_a_baseline(&self, subject: LimitSubject) -> bool {
-        let LimitSubject::Variant(index) = subject else { return false };
+        let LimitSubject::Variant(index) = subject else {
+            return false;
+        };
         let is_candidate = |comparison: &Comparison| comparison.candidate == index;
         !self.comparisons.is_empty() && !self.comparisons.iter().any(is_candidate)
     }

@@ -101,11 +101,15 @@ pub(crate) fn generators(site: &mut Site<'_>, mut written: Generators) -> Genera
         judge_cluster(site, cluster);
     }
     let at = |key| ["generators", key];
-    written.program = written.program.and_then(|path| site.file(&at("program"), &path.to_string_lossy()));
+    written.program = written
+        .program
+        .and_then(|path| site.file(&at("program"), &path.to_string_lossy()));
     if written.count() == 0 && site.source.complete {
         let message = "`generators.local` is 0, and there are no others";
         site.at(&at("local"), message, "expected at least one generator")
-            .hint("name hosts in `ssh`, or pods in `kubernetes`; without `local` there is one here");
+            .hint(
+                "name hosts in `ssh`, or pods in `kubernetes`; without `local` there is one here",
+            );
     }
     written
 }
@@ -115,25 +119,35 @@ pub(crate) fn judge_variant(site: &mut Site<'_>, generators: &Generators, varian
     let (count, load) = (generators.count(), &variant.load);
     let connections = load.connections;
     if connections < count {
-        let message =
-            format!("`load.connections` is {connections}, fewer than the {count} generators that share them");
-        site.at(&["load", "connections"], message, "expected at least one for each")
-            .hint("more connections, or fewer generators");
+        let message = format!(
+            "`load.connections` is {connections}, fewer than the {count} generators that share them"
+        );
+        site.at(
+            &["load", "connections"],
+            message,
+            "expected at least one for each",
+        )
+        .hint("more connections, or fewer generators");
     }
     if !load.sources.is_empty() && generators.is_elsewhere() {
-        let message = "`load.sources` are addresses of this machine, and generators on others send load too";
-        site.at(&["load", "sources"], message, "cannot be had with `generators`");
+        let message =
+            "`load.sources` are addresses of this machine, and generators on others send load too";
+        site.at(
+            &["load", "sources"],
+            message,
+            "cannot be had with `generators`",
+        );
     }
     let url = variant.entry_service().and_then(Service::url);
     if let Some(url) = url.filter(|url| url.is_local() && generators.is_elsewhere()) {
-        let message = format!("{url} is this machine alone, and generators on others send load too");
+        let message =
+            format!("{url} is this machine alone, and generators on others send load too");
         let label = "expected a URL that all of them can connect to";
         site.at(&["services", &variant.entry, "url"], message, label)
             .hint("the address of this machine as the generators see it");
     }
     if load.network.is_some() && !generators.is_here() {
-        let message =
-            "`load.network` is a link between this process and the entry, and other generators send the load";
+        let message = "`load.network` is a link between this process and the entry, and other generators send the load";
         site.at(&["load", "network"], message, "cannot be had with `generators`").hint(
             "leave one of them out; between machines the network is what it is, and tc(8) on the generators' side can limit it",
         );
@@ -148,7 +162,11 @@ fn judge_ssh(site: &mut Site<'_>, hosts: &[String]) {
         let span = site.tree.item_place(&SSH, index);
         if !is_one_word(host) || host.starts_with('-') {
             let message = format!("`generators.ssh`: `{}` is not a destination", clipped(host));
-            site.report(span, message, "expected `user@host`, or a name of ~/.ssh/config");
+            site.report(
+                span,
+                message,
+                "expected `user@host`, or a name of ~/.ssh/config",
+            );
         } else if hosts[..index].contains(host) {
             let message = format!("`generators.ssh` names `{}` twice", clipped(host));
             site.report(span, message, "named before")
@@ -156,28 +174,44 @@ fn judge_ssh(site: &mut Site<'_>, hosts: &[String]) {
         }
     }
     if hosts.len() > SSH_MAX {
-        let message = format!("`generators.ssh` names {} hosts, at most {SSH_MAX}", hosts.len());
+        let message = format!(
+            "`generators.ssh` names {} hosts, at most {SSH_MAX}",
+            hosts.len()
+        );
         site.at(&SSH, message, "too many")
             .hint("as many generators are easier to have in a cluster: `generators.kubernetes`");
     }
 }
 
 fn judge_cluster(site: &mut Site<'_>, cluster: &Kubernetes) {
-    let Kubernetes { context, namespace, image, .. } = cluster;
-    for (key, word) in
-        [("context", context.as_ref()), ("namespace", namespace.as_ref()), ("image", Some(image))]
-    {
+    let Kubernetes {
+        context,
+        namespace,
+        image,
+        ..
+    } = cluster;
+    for (key, word) in [
+        ("context", context.as_ref()),
+        ("namespace", namespace.as_ref()),
+        ("image", Some(image)),
+    ] {
         let at = ["generators", "kubernetes", key];
         // A missing key was reported.
         if let Some(word) = word.filter(|_| site.tree.entry(&at).is_some()) {
             judge_word(site, word, &at);
         }
     }
-    for (key, entries) in [("node_selector", &cluster.node_selector), ("resources", &cluster.resources)] {
+    for (key, entries) in [
+        ("node_selector", &cluster.node_selector),
+        ("resources", &cluster.resources),
+    ] {
         for (name, value) in entries {
             let at = ["generators", "kubernetes", key, name];
             if !is_one_word(name) {
-                let message = format!("`{}` is not a name for `generators.kubernetes.{key}`", clipped(name));
+                let message = format!(
+                    "`{}` is not a name for `generators.kubernetes.{key}`",
+                    clipped(name)
+                );
                 site.at_key(&at, message, "expected one word");
             }
             judge_word(site, value, &at);
@@ -203,9 +237,14 @@ fn report_unreached(site: &mut Site<'_>, generators: &Generators, variant: &Vari
     if !generators.is_elsewhere() || is_told || !site.source.complete {
         return;
     }
-    let key = if generators.ssh.is_empty() { "kubernetes" } else { "ssh" };
-    let message =
-        format!("`generators.{key}` are on other machines, and nothing says how they reach this one");
+    let key = if generators.ssh.is_empty() {
+        "kubernetes"
+    } else {
+        "ssh"
+    };
+    let message = format!(
+        "`generators.{key}` are on other machines, and nothing says how they reach this one"
+    );
     site.at_key(&["generators", key], message, "expected a key `address` beside it").hint(
         "address = \"10.0.0.2\": this machine's address as the generators see it; the entry is to listen on it: {address} in its \
          command or env",

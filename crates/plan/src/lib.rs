@@ -46,9 +46,12 @@ mod url;
 pub use comparable::comparable_contract;
 pub use design::BUDGET_S_MAX;
 pub use draft::{
-    DraftSetting, DraftSource, DraftVariant, ExperimentDraft, SERVICE, WrittenFile, command_line, words,
+    DraftSetting, DraftSource, DraftVariant, ExperimentDraft, SERVICE, WrittenFile, command_line,
+    words,
 };
-pub use gate::{AmountUnit, Bound, GateEntry, Limit, LimitFigure, LimitSubject, limit, max_regression};
+pub use gate::{
+    AmountUnit, Bound, GateEntry, Limit, LimitFigure, LimitSubject, limit, max_regression,
+};
 pub use measure::Measure;
 pub use model::*;
 pub use node_command::{NodeCommand, NotNode};
@@ -76,16 +79,25 @@ pub fn text(path: &Path) -> Result<String, ReadError> {
         ErrorKind::FileTooLarge => {
             let message = format!("the file is larger than {FILE_BYTES_MAX} bytes");
             let problems = vec![Problem::new(0..0, message, "too large for an experiment")];
-            ReadError::Problems { text: String::new(), problems }
+            ReadError::Problems {
+                text: String::new(),
+                problems,
+            }
         }
-        _ => ReadError::Io { path: path.to_owned(), source },
+        _ => ReadError::Io {
+            path: path.to_owned(),
+            source,
+        },
     })?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let message = format!("the byte 0x{:02x} is not UTF-8", error.as_bytes()[at]);
         let span = at..at + char::REPLACEMENT_CHARACTER.len_utf8();
         let problems = vec![Problem::new(span, message, "expected text in UTF-8")];
-        ReadError::Problems { text: String::from_utf8_lossy(error.as_bytes()).into_owned(), problems }
+        ReadError::Problems {
+            text: String::from_utf8_lossy(error.as_bytes()).into_owned(),
+            problems,
+        }
     })
 }
 
@@ -144,19 +156,29 @@ pub fn parse(text: &str, directory: &Path) -> Result<Plan, Vec<Problem>> {
 ///
 /// # Errors
 /// As [`parse`], and if something that the file names does not exist at the commit.
-pub fn parse_at(text: &str, directory: &Path, against: Option<&Against>) -> Result<Plan, Vec<Problem>> {
+pub fn parse_at(
+    text: &str,
+    directory: &Path,
+    against: Option<&Against>,
+) -> Result<Plan, Vec<Problem>> {
     let mut tree = tree::TomlNode::parse(text)?;
     tree.keep_typed_numbers();
     let mut problems = factor::unfold(&mut tree);
     problems.extend(secret::lost(&tree));
     problems.extend(check::check(&mut tree, &SCHEMA));
-    let source = problem::FileSource { text, directory, against, complete: problems.is_empty() };
+    let source = problem::FileSource {
+        text,
+        directory,
+        against,
+        complete: problems.is_empty(),
+    };
     let plan = resolve::plan(&tree, source, &mut problems);
     problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
     let mut plan = plan.filter(|_| problems.is_empty()).ok_or(problems)?;
     // Its place in the file is unknown.
     let problem = |reason: String| Problem::new(0..0, reason, "stands for nothing");
     let secrets = Secrets::of(&plan, directory);
-    plan.secrets = secrets.map_err(|reasons| reasons.into_iter().map(problem).collect::<Vec<_>>())?;
+    plan.secrets =
+        secrets.map_err(|reasons| reasons.into_iter().map(problem).collect::<Vec<_>>())?;
     Ok(plan)
 }

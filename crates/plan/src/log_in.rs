@@ -31,7 +31,8 @@ pub(crate) fn judge(site: &mut Site<'_>, list: &[&str], load: &Load) {
                 site.report(place, message, "expected letters, digits, `_` and `-`");
             } else if known.contains(&name.as_str()) {
                 let message = format!("two requests capture a value called `{}`", clipped(name));
-                site.report(place, message, "called so before").hint("give each a name of its own");
+                site.report(place, message, "called so before")
+                    .hint("give each a name of its own");
             }
             known.push(name);
         }
@@ -39,7 +40,11 @@ pub(crate) fn judge(site: &mut Site<'_>, list: &[&str], load: &Load) {
     }
     if !requests.is_empty() && requests.iter().all(|request| request.once) {
         let message = "all requests are sent once, and nothing is left to load with";
-        site.report(tree.item_place(list, 0), message, "expected one without `once`");
+        site.report(
+            tree.item_place(list, 0),
+            message,
+            "expected one without `once`",
+        );
     }
 }
 
@@ -48,10 +53,18 @@ fn judge_holes(site: &mut Site<'_>, node: &TomlNode, request: &Request, captured
     if captured.is_empty() || request.values.is_some() {
         return;
     }
-    let fields = request.headers.iter().map(|(name, text)| (vec!["headers", name.as_str()], text));
-    let texts = [(vec!["path"], &request.path), (vec!["body"], &request.body)].into_iter().chain(fields);
+    let fields = request
+        .headers
+        .iter()
+        .map(|(name, text)| (vec!["headers", name.as_str()], text));
+    let texts = [(vec!["path"], &request.path), (vec!["body"], &request.body)]
+        .into_iter()
+        .chain(fields);
     for (path, text) in texts {
-        for placeholder in placeholders(text).iter().filter(|found| !is_placeholder(found.name)) {
+        for placeholder in placeholders(text)
+            .iter()
+            .filter(|found| !is_placeholder(found.name))
+        {
             if captured.contains(&placeholder.name) {
                 continue;
             }
@@ -59,9 +72,13 @@ fn judge_holes(site: &mut Site<'_>, node: &TomlNode, request: &Request, captured
             let place = site.part_place(node.place(&path), written);
             let field = path.get(1).map_or(Field::Sent, |name| Field::Of(name));
             let message = match is_in_secret(field, text, &placeholder.range) {
-                true => "nothing that was captured before is called as a placeholder in a secret".to_owned(),
+                true => "nothing that was captured before is called as a placeholder in a secret"
+                    .to_owned(),
                 false => {
-                    format!("nothing that was captured before is called `{}`", clipped(placeholder.name))
+                    format!(
+                        "nothing that was captured before is called `{}`",
+                        clipped(placeholder.name)
+                    )
                 }
             };
             let hint = did_you_mean(placeholder.name, "captured", captured.iter().copied());

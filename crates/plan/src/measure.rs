@@ -46,14 +46,22 @@ impl Measure {
     /// Unmeasured and measured time in closed loop before the first slice, if a share of capacity is
     /// requested.
     pub fn capacity(&self) -> Option<(Duration, Duration)> {
-        let shares = self.rates.iter().flat_map(Rates::asks).any(|ask| ask.needs_capacity());
+        let shares = self
+            .rates
+            .iter()
+            .flat_map(Rates::asks)
+            .any(|ask| ask.needs_capacity());
         shares.then_some((CAPACITY_WARMUP, CAPACITY_LENGTH))
     }
 
     /// Total time, without the slices if a number of requests ends them.
     pub fn total(&self) -> Duration {
-        let slices = self.length().saturating_mul(u32::try_from(self.slices()).unwrap_or(u32::MAX));
-        let capacity = self.capacity().map_or(Duration::ZERO, |(warmup, length)| warmup + length);
+        let slices = self
+            .length()
+            .saturating_mul(u32::try_from(self.slices()).unwrap_or(u32::MAX));
+        let capacity = self
+            .capacity()
+            .map_or(Duration::ZERO, |(warmup, length)| warmup + length);
         slices.saturating_add(capacity).saturating_add(self.warmup)
     }
 }
@@ -64,7 +72,13 @@ pub(crate) fn measure(
     written: Option<&file::MeasureTable>,
     factors: &[Factor],
 ) -> Option<Measure> {
-    let file::MeasureTable { duration, requests, rate, arrivals, warmup } = written?;
+    let file::MeasureTable {
+        duration,
+        requests,
+        rate,
+        arrivals,
+        warmup,
+    } = written?;
     report_comparing(site);
     let mut length = |key, period: Option<Period>, least| {
         period.map(|period| site.within(&["measure", key], period, (least, LENGTH_MAX)))
@@ -82,7 +96,8 @@ pub(crate) fn measure(
             .hint("`duration` in place of `requests` says how long the ramp is");
     }
     if arrivals.is_some() && rates.is_none() && site.source.complete {
-        let message = "`measure.arrivals` is for open loop, and without `measure.rate` the loop is closed";
+        let message =
+            "`measure.arrivals` is for open loop, and without `measure.rate` the loop is closed";
         site.at_key(&["measure", "arrivals"], message, "without effect")
             .hint("leave this out, or set `rate`");
     }
@@ -93,7 +108,12 @@ pub(crate) fn measure(
     }
     let elapsed = Until::Elapsed(duration.unwrap_or(LENGTH_DEFAULT.0));
     let until = requests.map_or(elapsed, Until::Requests);
-    Some(Measure { until, rates, arrivals: arrivals.unwrap_or_default(), warmup })
+    Some(Measure {
+        until,
+        rates,
+        arrivals: arrivals.unwrap_or_default(),
+        warmup,
+    })
 }
 
 /// Keys of `design` that `measure` has too.
@@ -120,11 +140,19 @@ fn report_comparing(site: &mut Site<'_>) {
     let twins = TWINS.map(|key| (key, format!("say it in `measure.{key}`")));
     let length = "leave it out: `measure.duration` or `measure.requests` says how much is measured";
     let whole = "leave it out: all figures are measured, of each request and of all together";
-    let others = LENGTHS.map(|key| (key, length)).into_iter().chain(OF_COMPARISONS.map(|key| (key, whole)));
-    for (key, hint) in twins.into_iter().chain(others.map(|(key, hint)| (key, hint.to_owned()))) {
+    let others = LENGTHS
+        .map(|key| (key, length))
+        .into_iter()
+        .chain(OF_COMPARISONS.map(|key| (key, whole)));
+    for (key, hint) in twins
+        .into_iter()
+        .chain(others.map(|(key, hint)| (key, hint.to_owned())))
+    {
         if site.tree.entry(&["design", key]).is_some() {
-            let message = format!("`design.{key}` is for comparisons, and `measure` compares nothing");
-            site.at_key(&["design", key], message, "without effect").hint(hint);
+            let message =
+                format!("`design.{key}` is for comparisons, and `measure` compares nothing");
+            site.at_key(&["design", key], message, "without effect")
+                .hint(hint);
         }
     }
 }

@@ -28,7 +28,8 @@ pub use crate::generators::{Generators, Kubernetes};
 use crate::measure::Measure;
 use crate::secret::Secrets;
 pub use ::model::{
-    ArrivalProcess, Contract, Digest, Metric, Pacing, Protocol, RATE_MAX_PER_S, ResponseField, Think,
+    ArrivalProcess, Contract, Digest, Metric, Pacing, Protocol, RATE_MAX_PER_S, ResponseField,
+    Think,
 };
 
 /// A checked experiment: every variant is resolved to plain values.
@@ -123,18 +124,35 @@ impl Plan {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let levels = self.factors.iter().flat_map(|factor| &factor.levels);
         let factors = self.factors.iter().map(|factor| &factor.name).chain(levels);
-        let comparisons = self.comparisons.iter().chain(&self.aa).map(|comparison| &comparison.label);
+        let comparisons = self
+            .comparisons
+            .iter()
+            .chain(&self.aa)
+            .map(|comparison| &comparison.label);
         let data = self.prepare.iter().map(|step| &step.name);
-        let shared = [&self.name].into_iter().chain(factors).chain(comparisons).chain(data);
-        shared.map(String::as_str).chain(self.variants.iter().flat_map(Variant::names))
+        let shared = [&self.name]
+            .into_iter()
+            .chain(factors)
+            .chain(comparisons)
+            .chain(data);
+        shared
+            .map(String::as_str)
+            .chain(self.variants.iter().flat_map(Variant::names))
     }
 }
 
 impl Variant {
     fn names(&self) -> Vec<&str> {
         let services = self.services.iter().map(|service| service.name.as_str());
-        let requests = self.load.requests.iter().map(|request| request.name.as_str());
-        services.chain(requests).chain([self.name.as_str(), &self.entry]).collect()
+        let requests = self
+            .load
+            .requests
+            .iter()
+            .map(|request| request.name.as_str());
+        services
+            .chain(requests)
+            .chain([self.name.as_str(), &self.entry])
+            .collect()
     }
 }
 
@@ -246,7 +264,9 @@ impl Design {
     /// capacity.
     pub fn mean_rate_per_s(&self) -> Option<f64> {
         match (self.rate?, self.ramp_to) {
-            (PlannedRate::PerSecond(from), Some(PlannedRate::PerSecond(to))) => Some((from + to) / 2.0),
+            (PlannedRate::PerSecond(from), Some(PlannedRate::PerSecond(to))) => {
+                Some((from + to) / 2.0)
+            }
             (PlannedRate::PerSecond(per_s), None) => Some(per_s),
             (PlannedRate::ShareOfCapacity(_), _)
             | (PlannedRate::PerSecond(_), Some(PlannedRate::ShareOfCapacity(_))) => None,
@@ -255,15 +275,25 @@ impl Design {
 
     /// Whether the rate depends on capacities, which are measured first.
     pub fn rate_needs_capacity(&self) -> bool {
-        self.rate.into_iter().chain(self.ramp_to).any(PlannedRate::is_share)
+        self.rate
+            .into_iter()
+            .chain(self.ramp_to)
+            .any(PlannedRate::is_share)
     }
 
     /// The metric that needs the most requests in a trial, and their number. If a metric is about one
     /// endpoint, the number is for all endpoints together. See [`Metric::requests_wanted`].
     pub fn most_wanting(&self) -> (Metric, f64) {
-        let share = self.endpoint.as_ref().map_or(1.0, |endpoint| endpoint.share);
-        let wanted = self.metrics().map(|metric| (metric, (metric.requests_wanted() / share).ceil()));
-        wanted.max_by(|(_, one), (_, other)| one.total_cmp(other)).unwrap_or((self.metric, 0.0))
+        let share = self
+            .endpoint
+            .as_ref()
+            .map_or(1.0, |endpoint| endpoint.share);
+        let wanted = self
+            .metrics()
+            .map(|metric| (metric, (metric.requests_wanted() / share).ceil()));
+        wanted
+            .max_by(|(_, one), (_, other)| one.total_cmp(other))
+            .unwrap_or((self.metric, 0.0))
     }
 }
 
@@ -476,7 +506,11 @@ pub struct JudgedEndpoint {
 impl Load {
     /// Whether there are several requests, or one with a name.
     pub fn is_mix(&self) -> bool {
-        self.requests.len() > 1 || self.requests.first().is_some_and(|request| !request.name.is_empty())
+        self.requests.len() > 1
+            || self
+                .requests
+                .first()
+                .is_some_and(|request| !request.name.is_empty())
     }
 
     /// Whether each connection is a user who logs in or has cookies. Responses then depend on earlier
@@ -488,8 +522,14 @@ impl Load {
     /// Names of the values that have been captured before the request of this index is sent.
     pub fn captured_before(&self, index: usize) -> Vec<&str> {
         let is_once = |index: usize| self.requests.get(index).is_some_and(|request| request.once);
-        let before = self.requests.iter().enumerate().filter(|(other, _)| !is_once(index) || *other < index);
-        let captured = before.filter(|(_, request)| request.once).flat_map(|(_, request)| &request.capture);
+        let before = self
+            .requests
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| !is_once(index) || *other < index);
+        let captured = before
+            .filter(|(_, request)| request.once)
+            .flat_map(|(_, request)| &request.capture);
         captured.map(|(name, _)| name.as_str()).collect()
     }
 
@@ -497,7 +537,9 @@ impl Load {
     pub fn untyped_body(&self) -> Option<&Request> {
         let has_body = |of: &Request| !of.body.is_empty() || of.body_file.is_some();
         let is_typed = |of: &Request| ::model::header::has(&of.headers, "content-type");
-        self.requests.iter().find(|request| has_body(request) && !is_typed(request))
+        self.requests
+            .iter()
+            .find(|request| has_body(request) && !is_typed(request))
     }
 
     /// A short description: method and path, or the number of requests.

@@ -57,20 +57,33 @@ impl<'a> NodeCommand<'a> {
     /// The offending word, and the reason.
     pub fn parse(command: &'a [String]) -> Result<Self, NotNode> {
         let no = |word: usize, reason: String| Err(NotNode { word, reason });
-        let Some((node, rest)) = command.split_first() else { return no(0, "it is empty".to_owned()) };
-        if Path::new(node).file_name().is_none_or(|name| name != "node") {
+        let Some((node, rest)) = command.split_first() else {
+            return no(0, "it is empty".to_owned());
+        };
+        if Path::new(node)
+            .file_name()
+            .is_none_or(|name| name != "node")
+        {
             return no(0, format!("`{node}` is not node"));
         }
         let at = script_at(rest);
         if let Some(flag) = rest[..at].iter().position(|word| runs_no_script(word)) {
-            return no(flag + 1, format!("with `{}` node does not run a script itself", rest[flag]));
+            return no(
+                flag + 1,
+                format!("with `{}` node does not run a script itself", rest[flag]),
+            );
         }
         let Some(script) = rest.get(at) else {
             return no(command.len() - 1, "it names no script".to_owned());
         };
         let flags = &rest[..at];
         let flags = flags.strip_suffix(&["--".to_owned()]).unwrap_or(flags);
-        Ok(Self { node, flags, script, arguments: &rest[at + 1..] })
+        Ok(Self {
+            node,
+            flags,
+            script,
+            arguments: &rest[at + 1..],
+        })
     }
 }
 
@@ -81,16 +94,31 @@ mod tests {
     fn taken_apart(command: &str) -> Result<(Vec<String>, String, Vec<String>), usize> {
         let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
         let parsed = NodeCommand::parse(&words).map_err(|error| error.word)?;
-        Ok((parsed.flags.to_vec(), parsed.script.to_owned(), parsed.arguments.to_vec()))
+        Ok((
+            parsed.flags.to_vec(),
+            parsed.script.to_owned(),
+            parsed.arguments.to_vec(),
+        ))
     }
 
     #[test]
     fn flags_of_node_and_arguments_of_the_program_are_told_apart() {
-        let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+        let words =
+            |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
         for (command, flags, script, arguments) in [
             ("node server.js", "", "server.js", ""),
-            ("/opt/node20/bin/node server.js -r 3", "", "server.js", "-r 3"),
-            ("node -r ./a.js --no-warnings b.js x", "-r ./a.js --no-warnings", "b.js", "x"),
+            (
+                "/opt/node20/bin/node server.js -r 3",
+                "",
+                "server.js",
+                "-r 3",
+            ),
+            (
+                "node -r ./a.js --no-warnings b.js x",
+                "-r ./a.js --no-warnings",
+                "b.js",
+                "x",
+            ),
             (
                 "node --max-old-space-size=99 --import=./a.mjs b.mjs",
                 "--max-old-space-size=99 --import=./a.mjs",

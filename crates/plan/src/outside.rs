@@ -8,7 +8,11 @@ use std::path::{Path, PathBuf};
 use ::model::quantity;
 
 /// The absolute path, or why no file of this kind exists there.
-pub(crate) fn found(path: &Path, is_wanted: fn(&Path) -> bool, otherwise: &str) -> Result<PathBuf, String> {
+pub(crate) fn found(
+    path: &Path,
+    is_wanted: fn(&Path) -> bool,
+    otherwise: &str,
+) -> Result<PathBuf, String> {
     match path.canonicalize() {
         Ok(path) if is_wanted(&path) => Ok(path),
         Ok(_) => Err(otherwise.to_owned()),
@@ -31,7 +35,10 @@ pub fn open_file(path: &Path) -> io::Result<File> {
         () if kind.is_socket() => "a socket",
         () => "a device",
     };
-    Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a file")))
+    Err(io::Error::new(
+        ErrorKind::InvalidInput,
+        format!("it is {what}, not a file"),
+    ))
 }
 
 /// Reads a file of at most `bytes_max` bytes.
@@ -57,10 +64,16 @@ pub fn read_given(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 pub fn read_opened(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let mut bytes = Vec::with_capacity(usize::try_from(length.min(bytes_max)).unwrap_or(0));
-    let read =
-        if length > bytes_max { length } else { file.take(bytes_max + 1).read_to_end(&mut bytes)? as u64 };
+    let read = if length > bytes_max {
+        length
+    } else {
+        file.take(bytes_max + 1).read_to_end(&mut bytes)? as u64
+    };
     if read > bytes_max {
-        let (is, most) = (quantity::bytes(read as f64), quantity::bytes(bytes_max as f64));
+        let (is, most) = (
+            quantity::bytes(read as f64),
+            quantity::bytes(bytes_max as f64),
+        );
         let message = format!("{is}, at most {most} are read");
         return Err(io::Error::new(ErrorKind::FileTooLarge, message));
     }
@@ -74,6 +87,9 @@ pub fn read_opened(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     let text = String::from_utf8(read_file(path, bytes_max)?);
     text.map_err(|error| {
-        io::Error::new(ErrorKind::InvalidData, format!("it is not UTF-8: {}", error.utf8_error()))
+        io::Error::new(
+            ErrorKind::InvalidData,
+            format!("it is not UTF-8: {}", error.utf8_error()),
+        )
     })
 }

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use ::model::Digest;
 
 use crate::model::{
-    Building, Container, ContainerOf, Generators, Load, Plan, Preparation, Request, Service, ServiceCommand,
-    ServiceSource, Tls, Variant,
+    Building, Container, ContainerOf, Generators, Load, Plan, Preparation, Request, Service,
+    ServiceCommand, ServiceSource, Tls, Variant,
 };
 
 use crate::outside::read_file;
@@ -56,9 +56,19 @@ impl Plan {
         for step in prepare {
             paths.of_step(step);
         }
-        let Building { command: _, timeout: _, copy } = building;
+        let Building {
+            command: _,
+            timeout: _,
+            copy,
+        } = building;
         paths.files.extend(copy.iter_mut().flatten());
-        let Generators { local: _, ssh: _, kubernetes: _, program, address: _ } = generators;
+        let Generators {
+            local: _,
+            ssh: _,
+            kubernetes: _,
+            program,
+            address: _,
+        } = generators;
         paths.files.extend(program);
         paths
     }
@@ -79,23 +89,50 @@ pub fn digests(plan: &Plan) -> BTreeMap<String, Digest> {
     let mut files: BTreeMap<String, BTreeSet<PathBuf>> = BTreeMap::new();
     for mut load in plan.variants.iter().map(|variant| variant.load.clone()) {
         for file in load.files_mut() {
-            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let name = file
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
             files.entry(name).or_default().insert(file.clone());
         }
     }
     let digest = |files: BTreeSet<PathBuf>| {
-        let all: Vec<Vec<u8>> =
-            files.iter().map(|file| read_file(file, LOAD_FILE_BYTES_MAX)).collect::<io::Result<_>>().ok()?;
-        let digests: Vec<String> = all.iter().map(|bytes| Digest::of(bytes).to_string()).collect();
+        let all: Vec<Vec<u8>> = files
+            .iter()
+            .map(|file| read_file(file, LOAD_FILE_BYTES_MAX))
+            .collect::<io::Result<_>>()
+            .ok()?;
+        let digests: Vec<String> = all
+            .iter()
+            .map(|bytes| Digest::of(bytes).to_string())
+            .collect();
         Some(Digest::of(digests.concat().as_bytes()))
     };
-    files.into_iter().filter_map(|(name, files)| Some((name, digest(files)?))).collect()
+    files
+        .into_iter()
+        .filter_map(|(name, files)| Some((name, digest(files)?)))
+        .collect()
 }
 
 impl<'p> PlanPaths<'p> {
     fn of_variant(&mut self, variant: &'p mut Variant) {
-        let Variant { name: _, levels: _, services, entry: _, load, expect: _ } = variant;
-        for Service { name: _, source, ready: _, ready_timeout: _, needs: _ } in services {
+        let Variant {
+            name: _,
+            levels: _,
+            services,
+            entry: _,
+            load,
+            expect: _,
+        } = variant;
+        for Service {
+            name: _,
+            source,
+            ready: _,
+            ready_timeout: _,
+            needs: _,
+        } in services
+        {
             match source {
                 ServiceSource::Deployed { .. } | ServiceSource::Url { .. } => {}
                 ServiceSource::Command(command) => self.of_command(command),
@@ -121,8 +158,11 @@ impl<'p> PlanPaths<'p> {
             templates: _,
         } = command;
         self.directories.push(directory);
-        if let Some(Container { of: ContainerOf::Compose { file, service: _ }, port: _, engine: _ }) =
-            container
+        if let Some(Container {
+            of: ContainerOf::Compose { file, service: _ },
+            port: _,
+            engine: _,
+        }) = container
         {
             self.files.push(file);
         }
@@ -161,7 +201,15 @@ impl<'p> PlanPaths<'p> {
             } = request;
             self.files.extend(body_file.iter_mut().chain(values));
         }
-        if let Some(Tls { ca, server_name: _, insecure: _, cert, key, resumption: _ }) = tls {
+        if let Some(Tls {
+            ca,
+            server_name: _,
+            insecure: _,
+            cert,
+            key,
+            resumption: _,
+        }) = tls
+        {
             self.files.extend(ca.iter_mut().chain(cert).chain(key));
         }
     }

@@ -39,12 +39,18 @@ pub fn placeholders(text: &str) -> Vec<Placeholder<'_>> {
             from = inside + 1;
             continue;
         }
-        let (name, end) = match text[inside..].find(['{', '}']).map(|offset| inside + offset) {
+        let (name, end) = match text[inside..]
+            .find(['{', '}'])
+            .map(|offset| inside + offset)
+        {
             Some(close) if text.as_bytes()[close] == b'}' => (inside..close, close + 1),
             Some(next) => (start..next, next),
             None => (start..text.len(), text.len()),
         };
-        found.push(Placeholder { name: &text[name], range: start..end });
+        found.push(Placeholder {
+            name: &text[name],
+            range: start..end,
+        });
         from = end;
     }
     found
@@ -55,8 +61,16 @@ pub fn placeholders(text: &str) -> Vec<Placeholder<'_>> {
 ///
 /// # Errors
 /// The first placeholder for which `lookup` returns `None`.
-pub fn fill(text: &str, lookup: impl Fn(&str) -> Option<String>) -> Result<String, UnknownPlaceholder> {
-    filled(text, placeholders(text), |plain| plain.replace("{{", "{"), lookup)
+pub fn fill(
+    text: &str,
+    lookup: impl Fn(&str) -> Option<String>,
+) -> Result<String, UnknownPlaceholder> {
+    filled(
+        text,
+        placeholders(text),
+        |plain| plain.replace("{{", "{"),
+        lookup,
+    )
 }
 
 /// Finds the placeholders of a template, in order. The name of an unclosed placeholder is the rest of the
@@ -80,7 +94,10 @@ pub fn template_placeholders(text: &str) -> Vec<Placeholder<'_>> {
 ///
 /// # Errors
 /// The first placeholder for which `lookup` returns `None`.
-pub fn render(text: &str, lookup: impl Fn(&str) -> Option<String>) -> Result<String, UnknownPlaceholder> {
+pub fn render(
+    text: &str,
+    lookup: impl Fn(&str) -> Option<String>,
+) -> Result<String, UnknownPlaceholder> {
     filled(text, template_placeholders(text), str::to_owned, lookup)
 }
 
@@ -104,8 +121,10 @@ fn filled(
     let mut filled = String::with_capacity(text.len());
     let mut from = 0;
     for Placeholder { name, range } in found {
-        let value =
-            lookup(name).ok_or_else(|| UnknownPlaceholder { name: name.to_owned(), range: range.clone() })?;
+        let value = lookup(name).ok_or_else(|| UnknownPlaceholder {
+            name: name.to_owned(),
+            range: range.clone(),
+        })?;
         filled += &plain(&text[from..range.start]);
         filled += &value;
         from = range.end;
@@ -143,7 +162,10 @@ mod tests {
     fn only_doubled_braces_are_placeholders_of_templates() {
         let port = |name: &str| (name == "port").then(|| "80{{".to_owned());
         for (text, rendered) in [
-            ("server { listen {{port}}; }\n", Ok("server { listen 80{{; }\n")),
+            (
+                "server { listen {{port}}; }\n",
+                Ok("server { listen 80{{; }\n"),
+            ),
             ("{{ port }}{{port}}é}}", Ok("80{{80{{é}}")),
             ("a {{prot}}", Err("prot")),
             ("{{port\n}}", Err("{{port")),

@@ -24,16 +24,24 @@ const OUTPUT: &str = "output";
 
 /// Filters `all` for steps that services of these variants use.
 pub(crate) fn mentioned(all: Vec<Preparation>, variants: &[Variant]) -> Vec<Preparation> {
-    let commands = variants.iter().flat_map(|variant| &variant.services).filter_map(Service::command);
+    let commands = variants
+        .iter()
+        .flat_map(|variant| &variant.services)
+        .filter_map(Service::command);
     let found: Vec<_> = commands.flat_map(ServiceCommand::placeholders).collect();
-    let is_meant =
-        |step: &Preparation| found.iter().any(|found| found.name.strip_prefix(PREFIX) == Some(&step.name));
+    let is_meant = |step: &Preparation| {
+        found
+            .iter()
+            .any(|found| found.name.strip_prefix(PREFIX) == Some(&step.name))
+    };
     all.into_iter().filter(is_meant).collect()
 }
 
 /// The placeholders by which services may name folders of prepared data: `prepare.zips`.
 pub(crate) fn placeholders_of(tree: &TomlNode) -> impl Iterator<Item = String> {
-    tree.entries(&["prepare"]).iter().map(|entry| format!("{PREFIX}{}", entry.key))
+    tree.entries(&["prepare"])
+        .iter()
+        .map(|entry| format!("{PREFIX}{}", entry.key))
 }
 
 /// Whether a placeholder with this name refers to such a folder.
@@ -43,13 +51,22 @@ pub(crate) fn is_named_by(placeholder: &str) -> bool {
 
 /// Resolves a step of the file, also an unused one.
 pub(crate) fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare) -> Preparation {
-    let file::Prepare { command, directory, env, inputs, space, timeout } = step;
+    let file::Prepare {
+        command,
+        directory,
+        env,
+        inputs,
+        space,
+        timeout,
+    } = step;
     let at = |key| ["prepare", name, key];
     command::judge_name(site, &["prepare", name], name, "what is prepared");
     let timeout = site.within(&at("timeout"), *timeout, TIMEOUT);
     let names = [OUTPUT, "directory"].map(str::to_owned);
-    let known =
-        KnownPlaceholders { names: &names, hint: &|_, word| Some(known_hint(word, &names, ("{", "}"))) };
+    let known = KnownPlaceholders {
+        names: &names,
+        hint: &|_, word| Some(known_hint(word, &names, ("{", "}"))),
+    };
     command::judge_command(site, &at("command"), command, Some(known));
     command::judge_env(site, &at("env"), env, Some(known));
     let mut words = command.iter().chain(env.values().map(|value| &value.0));
@@ -81,20 +98,36 @@ fn judge_inputs(site: &mut Site<'_>, name: &str, inputs: &[String], directory: &
     for (index, input) in inputs.iter().enumerate() {
         let wanted = directory.join(input);
         let is_wanted = |path: &Path| path.is_file() || path.is_dir();
-        let Err(reason) = found(&wanted, is_wanted, "it is neither a file nor a folder") else { continue };
-        let message = format!("`prepare.{name}.inputs`: `{}` cannot be read: {reason}", clipped(input));
+        let Err(reason) = found(&wanted, is_wanted, "it is neither a file nor a folder") else {
+            continue;
+        };
+        let message = format!(
+            "`prepare.{name}.inputs`: `{}` cannot be read: {reason}",
+            clipped(input)
+        );
         let span = site.tree.item_place(&["prepare", name, "inputs"], index);
         let hint = format!("looked for {}", wanted.display());
-        site.report(span, message, "expected a file or a folder").hint(hint);
+        site.report(span, message, "expected a file or a folder")
+            .hint(hint);
     }
 }
 
 /// How services are built at another commit. Whether and where a build is needed is determined later.
 pub(crate) fn building(site: &mut Site<'_>, written: &file::AgainstTable) -> Building {
-    let file::AgainstTable { build, timeout, copy } = written;
+    let file::AgainstTable {
+        build,
+        timeout,
+        copy,
+    } = written;
     command::judge_command(site, &["against", "build"], build, None);
     let timeout = site.within(&["against", "timeout"], *timeout, TIMEOUT);
     let absolute = |path: &String| site.source.directory.join(path);
-    let copy = copy.as_ref().map(|paths| paths.iter().map(absolute).collect());
-    Building { command: build.clone(), timeout, copy }
+    let copy = copy
+        .as_ref()
+        .map(|paths| paths.iter().map(absolute).collect());
+    Building {
+        command: build.clone(),
+        timeout,
+        copy,
+    }
 }

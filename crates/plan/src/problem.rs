@@ -32,13 +32,25 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn new(span: TextSpan, message: impl Into<String>, label: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        span: TextSpan,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Self {
         // Paths and names in the message come from the file.
-        Self { span, message: line(&message.into()), label: label.into(), hint: None }
+        Self {
+            span,
+            message: line(&message.into()),
+            label: label.into(),
+            hint: None,
+        }
     }
 
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
     }
 
     /// Adds a hint to the problem.
@@ -58,7 +70,11 @@ impl Problem {
 pub(crate) fn line_column(before: &str) -> (usize, usize) {
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     // A byte order mark is invisible and does not count.
-    let column = before[line_start..].trim_start_matches('\u{feff}').chars().count() + 1;
+    let column = before[line_start..]
+        .trim_start_matches('\u{feff}')
+        .chars()
+        .count()
+        + 1;
     (before.matches('\n').count() + 1, column)
 }
 
@@ -95,12 +111,19 @@ pub struct Refused {
 impl Refused {
     /// Creates an error from a one-line message and a hint.
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Refused {
-        Refused { message: message.into(), hint: hint.into() }
+        Refused {
+            message: message.into(),
+            hint: hint.into(),
+        }
     }
 }
 
 /// A hint for an unknown `word`: the nearest of `known`, or else all of them. `what` is plural: "services".
-pub fn did_you_mean<'a>(word: &str, what: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
+pub fn did_you_mean<'a>(
+    word: &str,
+    what: &str,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+) -> String {
     match nearest(word, known.clone()) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
         None => match listed(known) {
@@ -112,7 +135,11 @@ pub fn did_you_mean<'a>(word: &str, what: &str, known: impl IntoIterator<Item = 
 
 /// Words in backquotes, separated by commas.
 pub(crate) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    words.into_iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+    words
+        .into_iter()
+        .map(|word| format!("`{word}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Context shared by all checks of one file.
@@ -140,11 +167,21 @@ pub(crate) struct Site<'a> {
 
 impl<'a> Site<'a> {
     pub fn new(source: FileSource<'a>, tree: &'a TomlNode, variant: &'a str) -> Self {
-        Self { source, tree, variant, problems: Vec::new() }
+        Self {
+            source,
+            tree,
+            variant,
+            problems: Vec::new(),
+        }
     }
 
     /// Reports a problem at `span`.
-    pub fn report(&mut self, span: TextSpan, message: impl Into<String>, label: &str) -> &mut Problem {
+    pub fn report(
+        &mut self,
+        span: TextSpan,
+        message: impl Into<String>,
+        label: &str,
+    ) -> &mut Problem {
         self.problems.push(Problem::new(span, message, label));
         self.problems.last_mut().expect("it was just put there")
     }
@@ -155,14 +192,23 @@ impl<'a> Site<'a> {
     }
 
     /// Reports a problem with a key, or that the key is there.
-    pub fn at_key(&mut self, path: &[&str], message: impl Into<String>, label: &str) -> &mut Problem {
+    pub fn at_key(
+        &mut self,
+        path: &[&str],
+        message: impl Into<String>,
+        label: &str,
+    ) -> &mut Problem {
         self.report(self.tree.key_place(path), message, label)
     }
 
     /// Reports the duration at `path` if it is not within these limits.
     pub fn within(&mut self, path: &[&str], period: Period, limits: (Period, Period)) -> Duration {
         if let Some((wrong, limit)) = period.beyond(limits) {
-            self.at(path, format!("`{}` is {period}, {limit}", path.join(".")), wrong);
+            self.at(
+                path,
+                format!("`{}` is {period}, {limit}", path.join(".")),
+                wrong,
+            );
         }
         period.0
     }
@@ -178,17 +224,24 @@ impl<'a> Site<'a> {
         let wanted = self.source.directory.join(written);
         let found = found(&wanted, Path::is_file, "it is no file").map_err(|reason| {
             let message = format!("`{key}`: `{}` cannot be used: {reason}", clipped(written));
-            self.report(span, message, "expected a file").hint(format!("looked for {}", wanted.display()));
+            self.report(span, message, "expected a file")
+                .hint(format!("looked for {}", wanted.display()));
         });
         found.ok()
     }
 
     /// Whether this placeholder refers to a secret. Reports an unavailable secret at `span`.
     pub fn is_secret(&mut self, name: &str, span: TextSpan) -> bool {
-        let Some(value) = secret::value(name, self.source.directory) else { return false };
+        let Some(value) = secret::value(name, self.source.directory) else {
+            return false;
+        };
         if let Err(reason) = value {
             let place = self.part_place(span, &format!("{{{name}}}"));
-            self.report(place, format!("`{{{}}}`: {reason}", clipped(name)), "stands for nothing");
+            self.report(
+                place,
+                format!("`{{{}}}`: {reason}", clipped(name)),
+                "stands for nothing",
+            );
         }
         true
     }

@@ -58,11 +58,20 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&S
     let timeout = site.within(&["load", "timeout"], *timeout, TIMEOUT);
     if let Some(threads) = threads.filter(|threads| threads > connections) {
         let connections = many((*connections).into(), "connection");
-        let message = format!("`load.threads` is {threads}, more than the {connections} they share");
-        site.at(&["load", "threads"], message, "expected at most one for each connection");
+        let message =
+            format!("`load.threads` is {threads}, more than the {connections} they share");
+        site.at(
+            &["load", "threads"],
+            message,
+            "expected at most one for each connection",
+        );
     }
     let single = single(site, load, entry);
-    let requests = if list.is_empty() { vec![single] } else { several(site, load, entry) };
+    let requests = if list.is_empty() {
+        vec![single]
+    } else {
+        several(site, load, entry)
+    };
     let resolved = Load {
         requests,
         connections: *connections,
@@ -81,7 +90,8 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&S
     };
     log_in::judge(site, &LIST, &resolved);
     if !resolved.keep_alive && resolved.has_users() {
-        let message = "a user who logs in or has cookies is a connection, and `load.keep_alive` ends each";
+        let message =
+            "a user who logs in or has cookies is a connection, and `load.keep_alive` ends each";
         site.at_key(&["load", "keep_alive"], message, "expected true");
     }
     resolved
@@ -104,51 +114,86 @@ pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
     static MIX: LazyLock<serde_json::Value> = LazyLock::new(|| {
         let items = json!({ "$ref": "#/$defs/Request" });
         let description = "Begins with [[request]] and path = \"/\".";
-        let list = json!({ "type": "array", "items": items, "minItems": 1, "description": description });
-        let mut schema = json!({ "type": "object", "additionalProperties": false, "required": ["request"] });
+        let list =
+            json!({ "type": "array", "items": items, "minItems": 1, "description": description });
+        let mut schema =
+            json!({ "type": "object", "additionalProperties": false, "required": ["request"] });
         (schema["properties"]["request"], schema["$defs"]) = (list, SCHEMA["$defs"].clone());
         schema["properties"]["cookies"] = json!({ "type": "boolean" });
         schema["properties"]["think"] = json!({ "$ref": "#/$defs/Think" });
         schema["$defs"]["Think"] = json!({ "type": "string" });
         // Mix files use other names for two keys.
         let expect = &mut schema["$defs"]["Expect"]["properties"];
-        (expect["bytes"], expect["sha256"]) = (expect["body_bytes"].clone(), expect["content"].clone());
+        (expect["bytes"], expect["sha256"]) =
+            (expect["body_bytes"].clone(), expect["content"].clone());
         // Any method that a server may know.
         schema["$defs"]["Request"]["properties"]["method"] = json!({ "type": "string" });
         schema
     });
     let mut tree = TomlNode::parse(text)?;
     let mut problems = check(&mut tree, &MIX);
-    let file: RequestsFile = tree.read().map_err(|problem| problems.push(problem)).unwrap_or_default();
-    let source = FileSource { text, directory: folder, against: None, complete: problems.is_empty() };
+    let file: RequestsFile = tree
+        .read()
+        .map_err(|problem| problems.push(problem))
+        .unwrap_or_default();
+    let source = FileSource {
+        text,
+        directory: folder,
+        against: None,
+        complete: problems.is_empty(),
+    };
     let mut site = Site::new(source, &tree, "");
-    let load = file::LoadTable { sample_every: SAMPLE_EVERY, ..file::LoadTable::default() };
+    let load = file::LoadTable {
+        sample_every: SAMPLE_EVERY,
+        ..file::LoadTable::default()
+    };
     let mut requests = Vec::new();
     for (index, written) in file.request.iter().enumerate() {
         let node = tree.item(&["request"], index).unwrap_or(&tree);
         let mut request = one(&mut site, (node, "request"), written, (&load, None));
         // Unlike in an experiment, any 2xx is accepted.
-        let any = request.expect.as_mut().filter(|_| node.entry(&["expect", "status"]).is_none());
+        let any = request
+            .expect
+            .as_mut()
+            .filter(|_| node.entry(&["expect", "status"]).is_none());
         any.into_iter().for_each(|expect| expect.status.clear());
         let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        secret::visit_request(&mut request, &mut |_, text| *text = secret::anchored(text, &absolute));
+        secret::visit_request(&mut request, &mut |_, text| {
+            *text = secret::anchored(text, &absolute)
+        });
         requests.push(request);
     }
     let think = file.think.map(|think| think.0);
-    let mix = Load { requests, cookies: file.cookies, think, ..Load::default() };
+    let mix = Load {
+        requests,
+        cookies: file.cookies,
+        think,
+        ..Load::default()
+    };
     log_in::judge(&mut site, &["request"], &mix);
     problems.extend(site.problems);
     problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
-    if problems.is_empty() { Ok(mix) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(mix)
+    } else {
+        Err(problems)
+    }
 }
 
 /// The request of a load with a single one.
 fn single(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>) -> Request {
-    let node = site.tree.entry(&["load"]).map_or(site.tree, |entry| &entry.node);
+    let node = site
+        .tree
+        .entry(&["load"])
+        .map_or(site.tree, |entry| &entry.node);
     let is_written = node.entry(&["path"]).is_some();
     let mut request = asked(site, (node, "load.headers"), &load.single);
     if let Some(url) = entry.and_then(Service::url) {
-        request.path = if is_written { url.below(&request.path) } else { url.path.clone() };
+        request.path = if is_written {
+            url.below(&request.path)
+        } else {
+            url.path.clone()
+        };
     }
     if is_written {
         report_query(site, entry, "load.path");
@@ -160,7 +205,8 @@ fn several(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>)
     // Keys of a single request mean nothing for several.
     for key in ["method", "path", "body", "body_file"] {
         if site.tree.entry(&["load", key]).is_some() {
-            let message = format!("`load.{key}` is of one request, and `load.requests` has several");
+            let message =
+                format!("`load.{key}` is of one request, and `load.requests` has several");
             site.at_key(&["load", key], message, "one too many").hint(
                 "give each of `requests` its own and leave this out; where only some levels have `requests`, let the others \
                  set it",
@@ -169,7 +215,10 @@ fn several(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>)
     }
     report_query(site, entry, "load.requests");
     if load.requests.len() > REQUESTS_MAX {
-        let message = format!("`load.requests` has {} requests, at most {REQUESTS_MAX}", load.requests.len());
+        let message = format!(
+            "`load.requests` has {} requests, at most {REQUESTS_MAX}",
+            load.requests.len()
+        );
         site.at(&LIST, message, "too many");
     }
     let mut resolved: Vec<Request> = Vec::new();
@@ -189,7 +238,14 @@ fn one(
     written: &file::RequestTable,
     (load, entry): (&file::LoadTable, Option<&Service>),
 ) -> Request {
-    let file::RequestTable { name, weight, asked: own, expect, once, capture } = written;
+    let file::RequestTable {
+        name,
+        weight,
+        asked: own,
+        expect,
+        once,
+        capture,
+    } = written;
     let mut request = asked(site, (node, shown), own);
     if own.method.is_none() && (!request.body.is_empty() || own.body_file.is_some()) {
         "POST".clone_into(&mut request.method);
@@ -199,7 +255,10 @@ fn one(
     request.name = name.clone().unwrap_or_else(made);
     request.weight = *weight;
     request.once = *once;
-    request.capture = capture.iter().map(|(name, field)| (name.clone(), field.0.clone())).collect();
+    request.capture = capture
+        .iter()
+        .map(|(name, field)| (name.clone(), field.0.clone()))
+        .collect();
     if let Some(url) = entry.and_then(Service::url) {
         request.path = url.below(&request.path);
     }
@@ -211,7 +270,9 @@ fn one(
     if own.values.is_none() {
         request.values = rows(site, site.tree.place(&["load", "values"]), shared_values);
     }
-    request.expect = expect.as_ref().map(|expect| contract(site, node, expect, load.sample_every));
+    request.expect = expect
+        .as_ref()
+        .map(|expect| contract(site, node, expect, load.sample_every));
     request
 }
 
@@ -230,13 +291,37 @@ fn shared(single: &RequestTarget) -> (&IndexMap<String, OneOrMany<String>>, Opti
 }
 
 /// A request at `node`. `shown` is the source of its headers.
-fn asked(site: &mut Site<'_>, (node, shown): (&TomlNode, &str), written: &RequestTarget) -> Request {
-    let RequestTarget { method, path, headers, body, body_file, values: rows_of } = written;
+fn asked(
+    site: &mut Site<'_>,
+    (node, shown): (&TomlNode, &str),
+    written: &RequestTarget,
+) -> Request {
+    let RequestTarget {
+        method,
+        path,
+        headers,
+        body,
+        body_file,
+        values: rows_of,
+    } = written;
     for (index, (name, values)) in headers.iter().enumerate() {
         let values = values.as_slice();
-        let is_repeated = headers.keys().take(index).any(|other| header::is_same(other, name));
-        judge_header(site, Some(shown), node, &["headers"], name, values, is_repeated);
-        values.iter().for_each(|value| judge_secrets(site, value, node.place(&["headers", name])));
+        let is_repeated = headers
+            .keys()
+            .take(index)
+            .any(|other| header::is_same(other, name));
+        judge_header(
+            site,
+            Some(shown),
+            node,
+            &["headers"],
+            name,
+            values,
+            is_repeated,
+        );
+        values
+            .iter()
+            .for_each(|value| judge_secrets(site, value, node.place(&["headers", name])));
     }
     if body_file.is_some() && !body.is_empty() {
         let message = "there are a `body` and a `body_file`";
@@ -251,7 +336,8 @@ fn asked(site: &mut Site<'_>, (node, shown): (&TomlNode, &str), written: &Reques
         path: path.0.clone(),
         headers: fields(headers).collect(),
         body: body.clone(),
-        body_file: file.and_then(|file| site.file_of("body_file", node.place(&["body_file"]), file)),
+        body_file: file
+            .and_then(|file| site.file_of("body_file", node.place(&["body_file"]), file)),
         values: rows(site, node.place(&["values"]), rows_of.as_deref()),
         ..Request::default()
     }
@@ -266,36 +352,59 @@ fn judge_secrets(site: &mut Site<'_>, text: &str, span: TextSpan) {
 
 /// Each field once for each of its values.
 fn fields(headers: &IndexMap<String, OneOrMany<String>>) -> impl Iterator<Item = (String, String)> {
-    headers
-        .iter()
-        .flat_map(|(name, values)| values.as_slice().iter().map(|value| (name.clone(), value.clone())))
+    headers.iter().flat_map(|(name, values)| {
+        values
+            .as_slice()
+            .iter()
+            .map(|value| (name.clone(), value.clone()))
+    })
 }
 
 /// If a URL's path is prepended to others, it must not have a query.
 fn report_query(site: &mut Site<'_>, entry: Option<&Service>, key: &str) {
-    let Some((entry, url)) = entry.and_then(|entry| Some((entry, entry.url()?))) else { return };
+    let Some((entry, url)) = entry.and_then(|entry| Some((entry, entry.url()?))) else {
+        return;
+    };
     if url.path.contains('?') {
-        let message =
-            format!("`services.{}.url` has a query, and `{key}` says what is requested", entry.name);
-        site.at(&["services", &entry.name, "url"], message, "expected no query")
-            .hint(format!("the path of the URL comes before `{key}`: write the query there"));
+        let message = format!(
+            "`services.{}.url` has a query, and `{key}` says what is requested",
+            entry.name
+        );
+        site.at(
+            &["services", &entry.name, "url"],
+            message,
+            "expected no query",
+        )
+        .hint(format!(
+            "the path of the URL comes before `{key}`: write the query there"
+        ));
     }
 }
 
 fn judge_name(site: &mut Site<'_>, index: usize, name: &str, before: &[Request]) {
-    let span = site.tree.item(&LIST, index).unwrap_or(site.tree).place(&["name"]);
+    let span = site
+        .tree
+        .item(&LIST, index)
+        .unwrap_or(site.tree)
+        .place(&["name"]);
     let (shown, length) = (clipped(name), name.chars().count());
     if name.trim() != name || name.is_empty() || name.contains(char::is_control) {
         let message = format!("`load.requests`: `{shown}` is not a name for a request");
-        site.report(span, message, "expected a word or two, no blanks at the ends");
+        site.report(
+            span,
+            message,
+            "expected a word or two, no blanks at the ends",
+        );
     } else if before.iter().any(|other| other.name == name) {
         let message = format!("`load.requests` has two requests called `{shown}`");
         site.report(span, message, "called so before")
             .hint("give each a `name` of its own; without one it is its method and path");
     } else if length > NAME_CHARS_MAX {
-        let message =
-            format!("`load.requests`: the name `{shown}` has {length} characters, at most {NAME_CHARS_MAX}");
-        site.report(span, message, "too long").hint("give it a short `name`");
+        let message = format!(
+            "`load.requests`: the name `{shown}` has {length} characters, at most {NAME_CHARS_MAX}"
+        );
+        site.report(span, message, "too long")
+            .hint("give it a short `name`");
     }
 }
 
@@ -303,9 +412,15 @@ fn judge_name(site: &mut Site<'_>, index: usize, name: &str, before: &[Request])
 fn rows(site: &mut Site<'_>, span: TextSpan, written: Option<&str>) -> Option<PathBuf> {
     let written = written?;
     let found = site.file_of("values", span.clone(), written)?;
-    let end = found.extension().and_then(|end| end.to_str()).unwrap_or_default();
+    let end = found
+        .extension()
+        .and_then(|end| end.to_str())
+        .unwrap_or_default();
     if !["csv", "jsonl", "ndjson"].contains(&end) {
-        let message = format!("`values`: the name of `{}` does not say what is in it", clipped(written));
+        let message = format!(
+            "`values`: the name of `{}` does not say what is in it",
+            clipped(written)
+        );
         site.report(span, message, "expected a name that ends in .csv or .jsonl")
             .hint("CSV with the columns' names in its first line, or an object in each line");
     }
@@ -327,16 +442,28 @@ fn protocol(site: &mut Site<'_>, load: &file::LoadTable) -> Protocol {
             "streams",
             "is for HTTP/2, and `load.protocol` is \"http/1.1\"",
         ),
-        (is_http2 && load.pipeline.is_some(), "pipeline", "is for HTTP/1.1, and `load.protocol` is \"h2\""),
+        (
+            is_http2 && load.pipeline.is_some(),
+            "pipeline",
+            "is for HTTP/1.1, and `load.protocol` is \"h2\"",
+        ),
     ];
     for (is_idle, key, why) in keys {
         if is_idle {
-            site.at_key(&["load", key], format!("`load.{key}` {why}"), "without effect");
+            site.at_key(
+                &["load", key],
+                format!("`load.{key}` {why}"),
+                "without effect",
+            );
         }
     }
     match load.protocol {
-        FormatVersion::Http1 => Protocol::Http1 { pipeline: load.pipeline.unwrap_or(1) },
-        FormatVersion::Http2 => Protocol::Http2 { streams: load.streams.unwrap_or(STREAMS) },
+        FormatVersion::Http1 => Protocol::Http1 {
+            pipeline: load.pipeline.unwrap_or(1),
+        },
+        FormatVersion::Http2 => Protocol::Http2 {
+            streams: load.streams.unwrap_or(STREAMS),
+        },
     }
 }
 
@@ -346,30 +473,54 @@ fn tls(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>) -> 
     let url = entry.and_then(Service::url);
     if let (Some(url), Some(_)) = (url.filter(|url| !url.secure), &load.tls) {
         let message = format!("`load.tls` is about TLS, and {url} has none");
-        site.at_key(&["load", "tls"], message, "without effect").hint("a URL with TLS begins with https://");
+        site.at_key(&["load", "tls"], message, "without effect")
+            .hint("a URL with TLS begins with https://");
     }
-    let written = load.tls.clone().or_else(|| url.filter(|url| url.secure).map(|_| Tls::default()))?;
-    let Tls { ca, server_name, insecure, cert, key, resumption } = written;
+    let written = load
+        .tls
+        .clone()
+        .or_else(|| url.filter(|url| url.secure).map(|_| Tls::default()))?;
+    let Tls {
+        ca,
+        server_name,
+        insecure,
+        cert,
+        key,
+        resumption,
+    } = written;
     let at = |key| ["load", "tls", key];
     if insecure && ca.is_some() {
         let message = "`load.tls` trusts anyone, and some authorities too";
         site.at(&at("insecure"), message, "leave `insecure` or `ca` out");
     }
     if key.is_some() && cert.is_none() {
-        let message = "`load.tls.key` is the key of a client certificate, and there is no `load.tls.cert`";
+        let message =
+            "`load.tls.key` is the key of a client certificate, and there is no `load.tls.cert`";
         site.at_key(&at("key"), message, "without effect");
     }
     let mut file = |key, written: Option<PathBuf>| site.file(&at(key), &written?.to_string_lossy());
     let (ca, cert, key) = (file("ca", ca), file("cert", cert), file("key", key));
     let host = url.map_or("localhost", |url| url.host());
     let server_name = Some(server_name.unwrap_or_else(|| host.to_owned()));
-    Some(Tls { ca, server_name, insecure, cert, key, resumption })
+    Some(Tls {
+        ca,
+        server_name,
+        insecure,
+        cert,
+        key,
+        resumption,
+    })
 }
 
 fn sources(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>) -> Vec<IpAddr> {
     let sources: Vec<IpAddr> = load.sources.iter().map(|source| source.0).collect();
-    let socket = entry.and_then(Service::url).is_some_and(|url| matches!(url.place, UrlPlace::Unix(_)));
-    let problem = if sources.iter().any(|source| source.is_ipv4() != sources[0].is_ipv4()) {
+    let socket = entry
+        .and_then(Service::url)
+        .is_some_and(|url| matches!(url.place, UrlPlace::Unix(_)));
+    let problem = if sources
+        .iter()
+        .any(|source| source.is_ipv4() != sources[0].is_ipv4())
+    {
         "`load.sources`: IPv4 and IPv6 addresses cannot connect to the same address"
     } else if socket && !sources.is_empty() {
         "`load.sources` are addresses, and a unix socket is connected to from none"
@@ -387,21 +538,39 @@ pub(crate) fn contract(
     expect: &file::ExpectTable,
     sample_every: u64,
 ) -> Contract {
-    let file::ExpectTable { status, headers: written, body_bytes, content } = expect;
+    let file::ExpectTable {
+        status,
+        headers: written,
+        body_bytes,
+        content,
+    } = expect;
     let mut headers: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, values) in written {
         let values = values.as_slice();
         let is_repeated = headers.insert(header::key(name), values.to_vec()).is_some();
-        judge_header(site, None, node, &["expect", "headers"], name, values, is_repeated);
+        judge_header(
+            site,
+            None,
+            node,
+            &["expect", "headers"],
+            name,
+            values,
+            is_repeated,
+        );
         let key = format!("expect.headers.{}", shown_key(name));
         let place = node.place(&["expect", "headers", name]);
-        values.iter().for_each(|value| service::judge_plain(site, &key, value, place.clone()));
+        values
+            .iter()
+            .for_each(|value| service::judge_plain(site, &key, value, place.clone()));
     }
     if content.is_some() && sample_every == 0 {
-        let message =
-            "`expect.content` is compared in responses that are read in full, and `load.sample_every` is 0";
-        site.report(node.key_place(&["expect", "content"]), message, "never looked at")
-            .hint("sample_every = 1 compares all of them, without it one in 10000");
+        let message = "`expect.content` is compared in responses that are read in full, and `load.sample_every` is 0";
+        site.report(
+            node.key_place(&["expect", "content"]),
+            message,
+            "never looked at",
+        )
+        .hint("sample_every = 1 compares all of them, without it one in 10000");
     }
     Contract {
         status: status.as_slice().to_vec(),
@@ -426,17 +595,28 @@ fn judge_header(
     let key_span = node.key_place(&at);
     if !is_field_name(name) {
         let message = format!("{} is not a name for a header field", shown_key(name));
-        site.report(key_span.clone(), message, "expected letters, digits and hyphens");
-    } else if let Some(shown) = sent.filter(|_| ENGINE_HEADERS.iter().any(|own| header::is_same(own, name))) {
+        site.report(
+            key_span.clone(),
+            message,
+            "expected letters, digits and hyphens",
+        );
+    } else if let Some(shown) =
+        sent.filter(|_| ENGINE_HEADERS.iter().any(|own| header::is_same(own, name)))
+    {
         let message = format!("`{shown}` cannot set `{name}`: the load engine does that itself");
         site.report(key_span.clone(), message, "leave it out");
     }
     let shown = clipped(name);
     let control = |c: char| c.is_control() && c != '\t';
     for value in values.iter().filter(|value| value.contains(control)) {
-        let message = format!("header `{shown}` contains a line break or another control character");
-        let hint = format!("its value reads `{}`", clipped(&secret::masked(Some(name), value)));
-        site.report(node.place(&at), message, "expected one line").hint(hint);
+        let message =
+            format!("header `{shown}` contains a line break or another control character");
+        let hint = format!(
+            "its value reads `{}`",
+            clipped(&secret::masked(Some(name), value))
+        );
+        site.report(node.place(&at), message, "expected one line")
+            .hint(hint);
     }
     if is_repeated {
         let message = format!("header `{shown}` is there twice: capitals make no difference");
@@ -448,8 +628,15 @@ fn network(site: &mut Site<'_>, written: Option<file::NetworkTable>) -> Option<N
     let file::NetworkTable { rate, delay } = written?;
     if rate.is_none() && delay.is_none() && site.source.complete {
         let message = "`load.network` has neither `rate` nor `delay`";
-        site.at(&["load", "network"], message, "expected at least one of them")
-            .hint("for example network = { rate = \"20mbit\", delay = \"5ms\" }");
+        site.at(
+            &["load", "network"],
+            message,
+            "expected at least one of them",
+        )
+        .hint("for example network = { rate = \"20mbit\", delay = \"5ms\" }");
     }
-    Some(Network { rate_bit_per_s: rate.map(|rate| rate.0), delay: delay.map(|delay| delay.0) })
+    Some(Network {
+        rate_bit_per_s: rate.map(|rate| rate.0),
+        delay: delay.map(|delay| delay.0),
+    })
 }

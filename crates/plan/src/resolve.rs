@@ -15,7 +15,11 @@ use crate::tree::TomlNode;
 use crate::{generators, measure, prepare, request, service};
 
 /// Returns the plan, which is only valid without problems. `None` if too much is missing.
-pub(crate) fn plan(tree: &TomlNode, source: FileSource<'_>, problems: &mut Vec<Problem>) -> Option<Plan> {
+pub(crate) fn plan(
+    tree: &TomlNode,
+    source: FileSource<'_>,
+    problems: &mut Vec<Problem>,
+) -> Option<Plan> {
     let file: ExperimentFile = tree.read().map_err(|problem| problems.push(problem)).ok()?;
     let ExperimentFile {
         name,
@@ -46,8 +50,13 @@ pub(crate) fn plan(tree: &TomlNode, source: FileSource<'_>, problems: &mut Vec<P
     }
     design::report_too_many_verdicts(&mut site, comparisons.len(), design.metrics().count());
     let measure = measure::measure(&mut site, written_measure.as_ref(), &factors);
-    measure.iter().for_each(|measure| design.budget = measure.total());
-    let prepare = steps.iter().map(|(name, step)| prepare::preparation(&mut site, name, step)).collect();
+    measure
+        .iter()
+        .for_each(|measure| design.budget = measure.total());
+    let prepare = steps
+        .iter()
+        .map(|(name, step)| prepare::preparation(&mut site, name, step))
+        .collect();
     let building = prepare::building(&mut site, &written_building);
     let generators = generators::generators(&mut site, written_generators);
     problems.extend(site.problems);
@@ -56,7 +65,12 @@ pub(crate) fn plan(tree: &TomlNode, source: FileSource<'_>, problems: &mut Vec<P
     design::settle_rates(&mut site, &mut design, &variants);
     design.endpoint = design::endpoint(&mut site, &written, &design, &variants);
     if sound && measure.is_none() && site.problems.is_empty() {
-        design::judge_times(&mut site, &written, &design, Grid::new(&factors).count_saturating());
+        design::judge_times(
+            &mut site,
+            &written,
+            &design,
+            Grid::new(&factors).count_saturating(),
+        );
     }
     let pacing = measure.is_none().then(|| design.pacing());
     let gate = gate::entries(&mut site, pacing, (&variants, &comparisons));
@@ -80,10 +94,12 @@ pub(crate) fn plan(tree: &TomlNode, source: FileSource<'_>, problems: &mut Vec<P
         tune,
         secrets: Secrets::default(),
     };
-    Some(match compared.filter(|_| written.aa && problems.is_empty()) {
-        Some(baseline) => plan.with_copy(baseline),
-        None => plan,
-    })
+    Some(
+        match compared.filter(|_| written.aa && problems.is_empty()) {
+            Some(baseline) => plan.with_copy(baseline),
+            None => plan,
+        },
+    )
 }
 
 fn variants(
@@ -119,10 +135,17 @@ fn variants(
 
 fn variant(site: &mut Site<'_>, settings: &VariantTable, levels: Vec<(&str, &str)>) -> Variant {
     let (entry, services) = service::services(site, settings);
-    let load = request::load(site, &settings.load, services.iter().find(|service| service.name == entry));
+    let load = request::load(
+        site,
+        &settings.load,
+        services.iter().find(|service| service.name == entry),
+    );
     Variant {
         name: site.variant.to_owned(),
-        levels: levels.into_iter().map(|(factor, level)| (factor.to_owned(), level.to_owned())).collect(),
+        levels: levels
+            .into_iter()
+            .map(|(factor, level)| (factor.to_owned(), level.to_owned()))
+            .collect(),
         services,
         entry,
         expect: request::contract(site, site.tree, &settings.expect, load.sample_every),
@@ -136,14 +159,28 @@ fn alike(tree: &TomlNode, grid: Grid<'_>, variants: &[Variant]) -> Vec<Problem> 
     let mut problems: Vec<Problem> = Vec::new();
     for (later, variant) in variants.iter().enumerate() {
         // Names and levels always differ.
-        let Variant { name: _, levels: _, services, entry, load, expect } = variant;
+        let Variant {
+            name: _,
+            levels: _,
+            services,
+            entry,
+            load,
+            expect,
+        } = variant;
         let same = |other: &Variant| {
-            (&other.services, &other.entry, &other.load, &other.expect) == (services, entry, load, expect)
+            (&other.services, &other.entry, &other.load, &other.expect)
+                == (services, entry, load, expect)
         };
         // A running service cannot be given a variable to distinguish it from itself, so an A/A test of it is
         // written like this.
-        let runs_already = variant.entry_service().is_some_and(|entry| entry.url().is_some());
-        let Some(earlier) = variants[..later].iter().position(same).filter(|_| !runs_already) else {
+        let runs_already = variant
+            .entry_service()
+            .is_some_and(|entry| entry.url().is_some());
+        let Some(earlier) = variants[..later]
+            .iter()
+            .position(same)
+            .filter(|_| !runs_already)
+        else {
             continue;
         };
         let names = grid.names(earlier).into_iter().zip(grid.names(later));

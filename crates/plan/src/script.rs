@@ -33,7 +33,8 @@ pub fn script(command: &[String]) -> Option<&str> {
     let at = script_at(rest);
     let script = rest.get(at).filter(|script| is_run_by(program, script))?;
     let is_short = |word: &str| word.starts_with('-') && !word.starts_with("--");
-    let is_otherwise = |word: &String| runs_no_script(word) || is_short(word) && word.contains(OTHERWISE);
+    let is_otherwise =
+        |word: &String| runs_no_script(word) || is_short(word) && word.contains(OTHERWISE);
     (!rest[..at].iter().any(is_otherwise)).then_some(script)
 }
 
@@ -41,7 +42,11 @@ pub fn script(command: &[String]) -> Option<&str> {
 /// flag's value. The number of words if there is none.
 pub fn script_at(rest: &[impl AsRef<str>]) -> usize {
     let mut at = 0;
-    while let Some(word) = rest.get(at).map(AsRef::as_ref).filter(|word| word.starts_with('-')) {
+    while let Some(word) = rest
+        .get(at)
+        .map(AsRef::as_ref)
+        .filter(|word| word.starts_with('-'))
+    {
         at += 1;
         if word == "--" {
             break;
@@ -54,12 +59,18 @@ pub fn script_at(rest: &[impl AsRef<str>]) -> usize {
 /// The interpreters of a script, by its extension.
 fn interpreters(script: &str) -> Option<&'static [&'static str]> {
     let ending = Path::new(script).extension()?;
-    SCRIPTS.iter().find(|(known, _)| ending == *known).map(|(_, names)| *names)
+    SCRIPTS
+        .iter()
+        .find(|(known, _)| ending == *known)
+        .map(|(_, names)| *names)
 }
 
 /// Whether the program is an interpreter of this script: `python3.12 app.py`.
 fn is_run_by(program: &str, script: &str) -> bool {
-    let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = Path::new(program)
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     interpreters(script).is_some_and(|names| names.contains(&name))
 }

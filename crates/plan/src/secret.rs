@@ -93,8 +93,11 @@ impl Secrets {
     /// # Errors
     /// What cannot be had, in words, each once; a plan whose file was checked has none.
     pub fn of(plan: &Plan, folder: &Path) -> Result<Secrets, Vec<String>> {
-        let (mut values, mut found, mut problems) =
-            (BTreeMap::new(), SecretCollection::default(), BTreeSet::new());
+        let (mut values, mut found, mut problems) = (
+            BTreeMap::new(),
+            SecretCollection::default(),
+            BTreeSet::new(),
+        );
         let mut behind_names = BTreeSet::new();
         visit_plan(&mut plan.clone(), &mut |field, text| {
             found.typed(field, text);
@@ -112,9 +115,14 @@ impl Secrets {
         if !problems.is_empty() {
             return Err(problems.into_iter().collect());
         }
-        values.iter().for_each(|(name, value)| found.placed(name, value, behind_names.contains(name)));
+        values
+            .iter()
+            .for_each(|(name, value)| found.placed(name, value, behind_names.contains(name)));
         found.leave_out(&open_words(plan));
-        Ok(Secrets { values, sought: Sought::new(found.hidden(&structure(plan))) })
+        Ok(Secrets {
+            values,
+            sought: Sought::new(found.hidden(&structure(plan))),
+        })
     }
 
     /// Takes in those of another plan.
@@ -125,8 +133,13 @@ impl Secrets {
 
     /// What the placeholders of these texts stand for, by their names.
     fn asked_by<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
-        let names = texts.into_iter().flat_map(named).map(|found| found.name.to_owned());
-        names.filter_map(|name| Some((name.clone(), self.values.get(&name)?.clone()))).collect()
+        let names = texts
+            .into_iter()
+            .flat_map(named)
+            .map(|found| found.name.to_owned());
+        names
+            .filter_map(|name| Some((name.clone(), self.values.get(&name)?.clone())))
+            .collect()
     }
 
     /// The same of the texts of a step.
@@ -139,7 +152,11 @@ impl Secrets {
     /// The same of all texts of a service, wherever it is started.
     pub fn asked_by_service(&self, service: &Service) -> BTreeMap<String, String> {
         let texts = service.command().into_iter().flat_map(|command| {
-            let CommandTexts { words, env, templates } = command.texts();
+            let CommandTexts {
+                words,
+                env,
+                templates,
+            } = command.texts();
             words.iter().chain(env.values()).chain(templates.values())
         });
         self.asked_by(texts.map(String::as_str))
@@ -158,7 +175,9 @@ impl Secrets {
     /// A text without any of them.
     pub fn hide(&self, text: &str) -> String {
         let whole = self.sought.whole(text).map(str::to_owned);
-        whole.or_else(|| self.sought.without(text)).unwrap_or_else(|| text.to_owned())
+        whole
+            .or_else(|| self.sought.without(text))
+            .unwrap_or_else(|| text.to_owned())
     }
 
     /// What is to be kept, without any of them in its strings.
@@ -166,7 +185,9 @@ impl Secrets {
         if self.sought.is_empty() {
             return kept;
         }
-        let Ok(text) = serde_json::to_string(&kept) else { return kept };
+        let Ok(text) = serde_json::to_string(&kept) else {
+            return kept;
+        };
         let changes = self.changes(&text);
         if changes.is_empty() {
             return kept;
@@ -201,7 +222,9 @@ impl Secrets {
             let plain = &written[1..written.len() - 1];
             let without = match plain.contains('\\') {
                 false => self.sought.without(plain),
-                true => serde_json::from_str::<String>(written).ok().and_then(|it| self.sought.without(&it)),
+                true => serde_json::from_str::<String>(written)
+                    .ok()
+                    .and_then(|it| self.sought.without(&it)),
             };
             if let Some(without) = without {
                 let instead = serde_json::Value::from(without).to_string();
@@ -239,8 +262,11 @@ impl SecretCollection {
             // In a configuration file, words behind a name may be no value.
             let is_word = !typed.contains(|c: char| c.is_ascii_digit() || c.is_ascii_uppercase());
             let is_sought = !(is_word && matches!(field, Field::Template));
-            let values = forms::values(typed).into_iter().chain(encoded_values(typed));
-            self.0.extend(values.map(|value| (key::mark(&value), value, is_sought)));
+            let values = forms::values(typed)
+                .into_iter()
+                .chain(encoded_values(typed));
+            self.0
+                .extend(values.map(|value| (key::mark(&value), value, is_sought)));
         }
     }
 
@@ -251,24 +277,33 @@ impl SecretCollection {
         if is_behind_name {
             parts.extend(secret_parts(Field::Of(ANY_SECRET), value));
         }
-        let parts = parts.into_iter().flat_map(|part| forms::values(&value[part]));
+        let parts = parts
+            .into_iter()
+            .flat_map(|part| forms::values(&value[part]));
         let all = forms::decoded(value).into_iter().chain(parts);
-        self.0.extend(all.map(|value| (format!("{{{name}}}"), value, true)));
+        self.0
+            .extend(all.map(|value| (format!("{{{name}}}"), value, true)));
     }
 
     /// Leaves out typed words that stand elsewhere without being secrets. Behind their names they are masked all the same.
     fn leave_out(&mut self, words: &BTreeSet<String>) {
-        self.0.retain(|(instead, value, _)| !(instead.starts_with(MARK) && words.contains(value)));
+        self.0
+            .retain(|(instead, value, _)| !(instead.starts_with(MARK) && words.contains(value)));
     }
 
     /// All of them in each of their forms; `structure` are words that are no secrets elsewhere.
     fn hidden(self, structure: &BTreeSet<String>) -> Vec<Hidden> {
         let hidden = |(instead, value, is_sought): (String, String, bool)| {
             let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic());
-            let is_sought = is_sought && !(MARK.contains(&value) || is_word && structure.contains(&value));
+            let is_sought =
+                is_sought && !(MARK.contains(&value) || is_word && structure.contains(&value));
             forms(&value).into_iter().map(move |value| {
                 let is_sought = is_sought && value.len() >= SOUGHT_BYTES_MIN;
-                Hidden { value, instead: instead.clone(), is_sought }
+                Hidden {
+                    value,
+                    instead: instead.clone(),
+                    is_sought,
+                }
             })
         };
         self.0.into_iter().flat_map(hidden).collect()
@@ -277,10 +312,16 @@ impl SecretCollection {
 
 /// The values behind names that are encoded with them.
 fn encoded_values(typed: &str) -> impl Iterator<Item = String> {
-    let decoded = if typed.contains('%') { forms::decoded(typed) } else { BTreeSet::new() };
+    let decoded = if typed.contains('%') {
+        forms::decoded(typed)
+    } else {
+        BTreeSet::new()
+    };
     decoded.into_iter().flat_map(|text| {
         let parts = secret_parts(Field::Sent, &text).into_iter();
-        parts.flat_map(|part| forms::values(&text[part])).collect::<Vec<_>>()
+        parts
+            .flat_map(|part| forms::values(&text[part]))
+            .collect::<Vec<_>>()
     })
 }
 
@@ -290,7 +331,9 @@ fn structure(plan: &Plan) -> BTreeSet<String> {
     let mut plan = plan.clone();
     visit_plan(&mut plan, &mut |_, text| text.clear());
     let text = serde_json::to_string(&plan).unwrap_or_default();
-    text.split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_owned).collect()
+    text.split(|c: char| !c.is_ascii_alphanumeric())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Words in small letters that a plan gives variables, header fields and flags whose values are no secrets: `NODE_ENV=development`.
@@ -305,7 +348,9 @@ fn open_words(plan: &Plan) -> BTreeSet<String> {
     visit_plan(&mut plan.clone(), &mut |field, text| match field {
         Field::Of(name) => add(name, text),
         Field::Word => {
-            let set = text.split_whitespace().filter_map(|word| word.split_once('='));
+            let set = text
+                .split_whitespace()
+                .filter_map(|word| word.split_once('='));
             set.for_each(|(name, value)| add(name, value.trim_matches(['"', '\''])));
         }
         Field::Sent | Field::Template | Field::Text => {}
@@ -333,7 +378,9 @@ fn strings_of(text: &str) -> Vec<Range<usize>> {
 
 /// All placeholders of secrets in a text.
 fn named(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
-    let all = placeholders(text).into_iter().chain(template_placeholders(text));
+    let all = placeholders(text)
+        .into_iter()
+        .chain(template_placeholders(text));
     all.filter(|found| is_placeholder(found.name))
 }
 
@@ -358,7 +405,9 @@ pub(crate) fn value(name: &str, folder: &Path) -> Option<Result<String, String>>
         return Some(match std::env::var(variable) {
             Ok(value) if value.is_empty() => Err(format!("the variable {variable} is empty")),
             Ok(value) => Ok(value),
-            Err(std::env::VarError::NotPresent) => Err(format!("the variable {variable} is not set")),
+            Err(std::env::VarError::NotPresent) => {
+                Err(format!("the variable {variable} is not set"))
+            }
             Err(error) => Err(format!("the variable {variable}: {error}")),
         });
     }
@@ -369,7 +418,9 @@ pub(crate) fn value(name: &str, folder: &Path) -> Option<Result<String, String>>
 /// The content of a file without the end of its last line.
 fn read(path: &Path) -> io::Result<String> {
     let text = read_text(path, FILE_BYTES_MAX)?;
-    let line = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
+    let line = text.strip_suffix('\n').map_or(text.as_str(), |line| {
+        line.strip_suffix('\r').unwrap_or(line)
+    });
     match line {
         "" => Err(io::Error::other("it is empty")),
         line if line.contains('\0') => Err(io::Error::other("it contains NUL")),
@@ -382,9 +433,13 @@ impl Plan {
     #[must_use]
     pub fn masked(&self) -> Plan {
         let mut plan = self.clone();
-        visit_plan(&mut plan, &mut |field, text| *text = self.secrets.mask_field(field, text));
+        visit_plan(&mut plan, &mut |field, text| {
+            *text = self.secrets.mask_field(field, text)
+        });
         // Words of people, by which no secret is told from other words.
-        plan.question.iter_mut().for_each(|text| *text = self.secrets.mask(None, text));
+        plan.question
+            .iter_mut()
+            .for_each(|text| *text = self.secrets.mask(None, text));
         let mut kept = self.secrets.hidden(plan);
         kept.secrets.clone_from(&self.secrets);
         kept
@@ -396,7 +451,9 @@ impl Preparation {
     #[must_use]
     pub fn masked(&self) -> Preparation {
         let mut step = self.clone();
-        visit_step(&mut step, &mut |field, text| *text = mask_parts(field, text));
+        visit_step(&mut step, &mut |field, text| {
+            *text = mask_parts(field, text)
+        });
         step
     }
 }
@@ -404,7 +461,9 @@ impl Preparation {
 /// Words of a command line, as they are kept.
 pub fn masked_words(words: &[String]) -> Vec<String> {
     let mut words = words.to_vec();
-    visit_words(&mut words, &mut |field, text| *text = mask_parts(field, text));
+    visit_words(&mut words, &mut |field, text| {
+        *text = mask_parts(field, text)
+    });
     words
 }
 
@@ -425,7 +484,9 @@ pub fn quotable(text: &str) -> String {
 pub(crate) fn is_in_secret(field: Field<'_>, text: &str, place: &Range<usize>) -> bool {
     let probed = spliced(text, [(place.clone(), PROBE.to_owned())].into_iter());
     let probe = place.start..place.start + PROBE.len();
-    secret_parts(field, &probed).iter().any(|part| part.start < probe.end && probe.start < part.end)
+    secret_parts(field, &probed)
+        .iter()
+        .any(|part| part.start < probe.end && probe.start < part.end)
 }
 
 fn mask_parts(field: Field<'_>, text: &str) -> String {

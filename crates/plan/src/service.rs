@@ -40,12 +40,16 @@ pub(crate) fn services(site: &mut Site<'_>, settings: &VariantTable) -> (String,
         {
             let message = format!("a service cannot be called `{name}`");
             site.at_key(&path, message, "means something else")
-                .hint(format!("a level could not tell it from the file's own `{name}`"));
+                .hint(format!(
+                    "a level could not tell it from the file's own `{name}`"
+                ));
         }
         judge(site, name, service, all);
     }
     report_circles(site, all);
-    let Some(entry) = entry(site, settings) else { return (String::new(), Vec::new()) };
+    let Some(entry) = entry(site, settings) else {
+        return (String::new(), Vec::new());
+    };
     // The readiness check uses plain HTTP/1.1.
     let is_plain = match settings.load.protocol {
         file::FormatVersion::Http1 => settings.load.tls.is_none(),
@@ -55,9 +59,9 @@ pub(crate) fn services(site: &mut Site<'_>, settings: &VariantTable) -> (String,
     let (names, _) = walked(all, [entry.as_str()]);
     for name in names {
         let running = elsewhere::resolved(site, name, &all[name]);
-        started.push(
-            running.unwrap_or_else(|| resolved(site, name, &all[name], is_plain && name == entry.as_str())),
-        );
+        started.push(running.unwrap_or_else(|| {
+            resolved(site, name, &all[name], is_plain && name == entry.as_str())
+        }));
     }
     report_shared_ports(site, &started);
     elsewhere::report_link(site, settings, &started);
@@ -70,15 +74,26 @@ fn entry(site: &mut Site<'_>, settings: &VariantTable) -> Option<String> {
         Some(entry) if settings.services.contains_key(entry) => Some(entry.clone()),
         Some(entry) => {
             let message = format!("`entry`: there is no service `{}`", clipped(entry));
-            site.at(&["entry"], message, "unknown service").hint(did_you_mean(entry, "services", names()));
+            site.at(&["entry"], message, "unknown service")
+                .hint(did_you_mean(entry, "services", names()));
             None
         }
         None if settings.services.len() == 1 => names().next().map(str::to_owned),
         None if settings.services.is_empty() || !site.source.complete => None,
         None => {
-            let message = format!("variant `{}` has several services and no `entry`", site.variant);
-            site.at_key(&["services"], message, "expected a key `entry` before the services")
-                .hint(format!("name the service that gets the load: {}", listed(names())));
+            let message = format!(
+                "variant `{}` has several services and no `entry`",
+                site.variant
+            );
+            site.at_key(
+                &["services"],
+                message,
+                "expected a key `entry` before the services",
+            )
+            .hint(format!(
+                "name the service that gets the load: {}",
+                listed(names())
+            ));
             None
         }
     }
@@ -88,7 +103,12 @@ fn judge(site: &mut Site<'_>, name: &str, service: &file::ServiceTable, all: &Se
     let at = |key| ["services", name, key];
     site.within(&at("ready_timeout"), service.ready_timeout, TIMEOUT);
     if let Some(path) = &service.ready {
-        judge_plain(site, &format!("services.{name}.ready"), &path.0, site.tree.place(&at("ready")));
+        judge_plain(
+            site,
+            &format!("services.{name}.ready"),
+            &path.0,
+            site.tree.place(&at("ready")),
+        );
     }
     if elsewhere::judge(site, name, service) {
         return;
@@ -110,13 +130,20 @@ fn judge(site: &mut Site<'_>, name: &str, service: &file::ServiceTable, all: &Se
     }
     for (index, need) in service.needs.iter().enumerate() {
         let span = site.tree.item_place(&at("needs"), index);
-        if all.get(need).is_some_and(|needed| needed.kubernetes.is_some() || needed.url.is_some()) {
-            let message = format!("`services.{name}.needs`: `{need}` runs already, and can only be loaded");
+        if all
+            .get(need)
+            .is_some_and(|needed| needed.kubernetes.is_some() || needed.url.is_some())
+        {
+            let message =
+                format!("`services.{name}.needs`: `{need}` runs already, and can only be loaded");
             site.report(span, message, "expected a service that is started").hint(
                 "what stands behind it may change under a service that needs it, and nobody would look; write its address into `env` yourself",
             );
         } else if !all.contains_key(need) {
-            let message = format!("`services.{name}.needs`: there is no service `{}`", clipped(need));
+            let message = format!(
+                "`services.{name}.needs`: there is no service `{}`",
+                clipped(need)
+            );
             let hint = did_you_mean(need, "services", all.keys().map(String::as_str));
             site.report(span, message, "unknown service").hint(hint);
         }
@@ -159,7 +186,9 @@ fn known_placeholders(site: &Site<'_>, name: &str, service: &file::ServiceTable)
 
 /// A service of the file, if `word` is the placeholder of its port or its address.
 fn asked_by<'a>(site: &Site<'_>, word: &'a str) -> Option<&'a str> {
-    let other = word.strip_suffix(".port").or_else(|| word.strip_suffix(".address"));
+    let other = word
+        .strip_suffix(".port")
+        .or_else(|| word.strip_suffix(".address"));
     other.filter(|other| site.tree.entry(&["services", other]).is_some())
 }
 
@@ -194,7 +223,12 @@ fn placeholder_hint(
     })
 }
 
-fn resolved(site: &mut Site<'_>, name: &str, service: &file::ServiceTable, is_entry: bool) -> Service {
+fn resolved(
+    site: &mut Site<'_>,
+    name: &str,
+    service: &file::ServiceTable,
+    is_entry: bool,
+) -> Service {
     let file::ServiceTable {
         command: written,
         // Handled by `folders`.
@@ -220,7 +254,10 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::ServiceTable, is_en
     let container = elsewhere::container(site, name, service);
     let is_there = site.tree.entry(&["services", name, "command"]).is_some();
     if written.is_empty() && !is_there && container.is_none() && site.source.complete {
-        let message = format!("service `{name}` has no `command` in variant `{}`", site.variant);
+        let message = format!(
+            "service `{name}` has no `command` in variant `{}`",
+            site.variant
+        );
         site.at_key(&["services", name], message, "expected a key `command`")
             .hint("program and arguments, for example command = [\"node\", \"server.js\"]");
     }
@@ -253,7 +290,13 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::ServiceTable, is_en
         // A database uses another protocol.
         None => Ready::Tcp,
     };
-    Service { name: name.to_owned(), source, ready, ready_timeout: ready_timeout.0, needs: needs.clone() }
+    Service {
+        name: name.to_owned(),
+        source,
+        ready,
+        ready_timeout: ready_timeout.0,
+        needs: needs.clone(),
+    }
 }
 
 /// The working directory of a started service, and the texts of its templates.
@@ -269,7 +312,13 @@ fn folders(
     };
     // A missing directory has been reported.
     let templates = if directory.is_dir() {
-        read_templates(site, name, service, &directory, &known_placeholders(site, name, service))
+        read_templates(
+            site,
+            name,
+            service,
+            &directory,
+            &known_placeholders(site, name, service),
+        )
     } else {
         BTreeMap::new()
     };
@@ -279,10 +328,14 @@ fn folders(
 fn report_shared_ports(site: &mut Site<'_>, started: &[Service]) {
     let port = |service: &Service| service.command()?.port;
     for (index, service) in started.iter().enumerate() {
-        let other =
-            started[..index].iter().find(|other| port(other).is_some() && port(other) == port(service));
+        let other = started[..index]
+            .iter()
+            .find(|other| port(other).is_some() && port(other) == port(service));
         if let (Some(Service { name: other, .. }), Some(port)) = (other, port(service)) {
-            let message = format!("services `{other}` and `{}` both listen on port {port}", service.name);
+            let message = format!(
+                "services `{other}` and `{}` both listen on port {port}",
+                service.name
+            );
             let label = format!("also the port of `{other}`");
             site.at(&["services", &service.name, "port"], message, &label)
                 .hint("leave `port` out, and each gets a free one");
@@ -293,13 +346,19 @@ fn report_shared_ports(site: &mut Site<'_>, started: &[Service]) {
 fn judge_launcher(site: &mut Site<'_>, name: &str, service: &file::ServiceTable) {
     let launcher = service.launcher;
     if service.pmx.is_some() && !launcher.is_pm2() {
-        let message = format!("`services.{name}.pmx` is PM2's, and the launcher is `{}`", launcher.name());
+        let message = format!(
+            "`services.{name}.pmx` is PM2's, and the launcher is `{}`",
+            launcher.name()
+        );
         site.at(&["services", name, "pmx"], message, "has no effect")
             .hint("set it where `launcher` is `pm2-fork` or `pm2-cluster`, in a level for example");
     }
-    let several = service.workers.is_some_and(|workers| workers != Workers::Number(1));
+    let several = service
+        .workers
+        .is_some_and(|workers| workers != Workers::Number(1));
     if launcher == Launcher::Pm2Fork && several {
-        let message = format!("`services.{name}.workers` asks for several, and `pm2-fork` runs one process");
+        let message =
+            format!("`services.{name}.workers` asks for several, and `pm2-fork` runs one process");
         site.at(&["services", name, "workers"], message, "expected 1")
             .hint("leave it out, or let several share the port: launcher = \"pm2-cluster\"");
     }
@@ -309,9 +368,13 @@ fn judge_launcher(site: &mut Site<'_>, name: &str, service: &file::ServiceTable)
         && !service.command.is_empty()
         && let Err(error) = NodeCommand::parse(&service.command)
     {
-        let message =
-            format!("`services.{name}.command` cannot be started by `{}`: {error}", launcher.name());
-        let span = site.tree.item_place(&["services", name, "command"], error.word);
+        let message = format!(
+            "`services.{name}.command` cannot be started by `{}`: {error}",
+            launcher.name()
+        );
+        let span = site
+            .tree
+            .item_place(&["services", name, "command"], error.word);
         site.report(span, message, "expected node, its flags, a script, its arguments").hint(
             "name the script itself, for example [\"node\", \"server.js\"], also where npm would run it: a launcher makes \
              workers of what it starts, and of npm that is npm",
@@ -332,9 +395,17 @@ fn report_circles(site: &mut Site<'_>, all: &Services) {
     let (_, circles) = walked(all, all.keys().map(String::as_str));
     for circle in circles {
         let last = circle[circle.len() - 2];
-        let index = all[last].needs.iter().position(|need| need == circle[circle.len() - 1]);
-        let message = format!("services need each other in a circle: {}", circle.join(" → "));
-        let span = site.tree.item_place(&["services", last, "needs"], index.unwrap_or_default());
+        let index = all[last]
+            .needs
+            .iter()
+            .position(|need| need == circle[circle.len() - 1]);
+        let message = format!(
+            "services need each other in a circle: {}",
+            circle.join(" → ")
+        );
+        let span = site
+            .tree
+            .item_place(&["services", last, "needs"], index.unwrap_or_default());
         site.report(span, message, "closes the circle");
     }
 }
@@ -353,7 +424,11 @@ fn walked<'a>(
         // The path from the start of the walk to the current service.
         let mut way = vec![name];
         while let Some(name) = way.last() {
-            let needs = all[*name].needs.iter().map(String::as_str).filter(|need| all.contains_key(*need));
+            let needs = all[*name]
+                .needs
+                .iter()
+                .map(String::as_str)
+                .filter(|need| all.contains_key(*need));
             if let Some(next) = needs.clone().find(|need| seen.insert(*need)) {
                 way.push(next);
                 continue;
@@ -377,10 +452,18 @@ fn judge_templates(site: &mut Site<'_>, service_name: &str, service: &file::Serv
     for name in service.templates.keys() {
         let plain = !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.contains(['/', '\0']);
         if !plain || name.starts_with('.') {
-            let message = format!("`{}` is not a name for a file made from a template", clipped(name));
-            let label =
-                format!("expected at most {NAME_BYTES_MAX} bytes, no `/`, and no `.` at the beginning");
-            site.at_key(&["services", service_name, "templates", name], message, &label);
+            let message = format!(
+                "`{}` is not a name for a file made from a template",
+                clipped(name)
+            );
+            let label = format!(
+                "expected at most {NAME_BYTES_MAX} bytes, no `/`, and no `.` at the beginning"
+            );
+            site.at_key(
+                &["services", service_name, "templates", name],
+                message,
+                &label,
+            );
         }
     }
 }
@@ -397,7 +480,9 @@ fn read_templates(
 ) -> BTreeMap<String, String> {
     let mut texts = BTreeMap::new();
     for (name, written) in &service.templates {
-        let span = site.tree.place(&["services", service_name, "templates", name]);
+        let span = site
+            .tree
+            .place(&["services", service_name, "templates", name]);
         let shown = match service.directory.as_str() {
             "." => written.clone(),
             folder => Path::new(folder).join(written).display().to_string(),
@@ -407,7 +492,8 @@ fn read_templates(
             Ok(text) => text,
             Err((place, reason)) => {
                 let key = shown_key(name);
-                let message = format!("`services.{service_name}.templates.{key}`: {shown}{place}: {reason}");
+                let message =
+                    format!("`services.{service_name}.templates.{key}`: {shown}{place}: {reason}");
                 let hint = format!("looked for {}", path.display());
                 site.report(span, message, "expected a template").hint(hint);
                 continue;
@@ -429,7 +515,12 @@ fn read_templates(
             let Some(hint) = hint else { continue };
             // The label distinguishes problems of one template, which are all reported at one place.
             let label = format!("at {line}:{column} of this template");
-            site.report(span.clone(), format!("{shown}:{line}:{column}: {message}"), &label).hint(hint);
+            site.report(
+                span.clone(),
+                format!("{shown}:{line}:{column}: {message}"),
+                &label,
+            )
+            .hint(hint);
         }
         texts.insert(name.clone(), text);
     }
@@ -444,12 +535,17 @@ fn template(path: &Path) -> Result<String, (String, String)> {
     let nowhere = |reason: String| (String::new(), reason);
     let bytes = read_file(path, TEMPLATE_BYTES_MAX).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => nowhere("it does not exist".to_owned()),
-        io::ErrorKind::FileTooLarge => nowhere(format!("it is larger than {TEMPLATE_BYTES_MAX} bytes")),
+        io::ErrorKind::FileTooLarge => {
+            nowhere(format!("it is larger than {TEMPLATE_BYTES_MAX} bytes"))
+        }
         _ => nowhere(error.to_string()),
     })?;
     String::from_utf8(bytes).map_err(|error| {
         let (before, rest) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
         let (line, column) = line_column(&String::from_utf8_lossy(before));
-        (format!(":{line}:{column}"), format!("the byte 0x{:02x} is not UTF-8", rest[0]))
+        (
+            format!(":{line}:{column}"),
+            format!("the byte 0x{:02x} is not UTF-8", rest[0]),
+        )
     })
 }

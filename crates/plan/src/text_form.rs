@@ -174,7 +174,11 @@ impl fmt::Display for Period {
         UNITS_OF_TIME.iter().try_for_each(|(unit, ms)| {
             let number = rest_ms / u128::from(*ms);
             rest_ms %= u128::from(*ms);
-            if number > 0 { write!(formatter, "{number}{unit}") } else { Ok(()) }
+            if number > 0 {
+                write!(formatter, "{number}{unit}")
+            } else {
+                Ok(())
+            }
         })
     }
 }
@@ -210,8 +214,11 @@ impl Serialize for Percent {
 
 /// A number of plain digits, with or without a fraction.
 fn decimal(number: &str) -> Option<f64> {
-    let is_number =
-        number.split_once('.').map_or(is_whole(number), |(whole, part)| is_whole(whole) && is_whole(part));
+    let is_number = number
+        .split_once('.')
+        .map_or(is_whole(number), |(whole, part)| {
+            is_whole(whole) && is_whole(part)
+        });
     number.parse().ok().filter(|_| is_number)
 }
 
@@ -236,12 +243,14 @@ const CAPACITY_PERCENT_MAX: f64 = 95.0;
 
 /// The rate, and its value at the end of each slice. `None` for a constant rate.
 fn rate(text: &str) -> Result<(PlannedRate, Option<PlannedRate>), String> {
-    let rates = text.parse::<Rates>().map_err(|why| format!("is no rate: {why}"))?;
+    let rates = text
+        .parse::<Rates>()
+        .map_err(|why| format!("is no rate: {why}"))?;
     let level = |level: RateLevel| match level {
         RateLevel::PerSecond(per_s) => Ok(PlannedRate::PerSecond(per_s)),
-        RateLevel::Percent(percent) if percent > CAPACITY_PERCENT_MAX => {
-            Err(format!("is too large, it must be at most {CAPACITY_PERCENT_MAX}%"))
-        }
+        RateLevel::Percent(percent) if percent > CAPACITY_PERCENT_MAX => Err(format!(
+            "is too large, it must be at most {CAPACITY_PERCENT_MAX}%"
+        )),
         RateLevel::Percent(percent) => Ok(PlannedRate::ShareOfCapacity(percent / 100.0)),
     };
     let [ask] = *rates.asks() else {
@@ -482,7 +491,9 @@ fn limit(text: &str) -> Result<(Ordering, Bound), String> {
     let rest = rest.trim_start_matches(' ');
     let unsigned = rest.trim_start_matches(['+', '-']);
     let sign = &rest[..rest.len() - unsigned.len()];
-    let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
+    let end = unsigned
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(unsigned.len());
     let (digits, unit) = unsigned.split_at(end);
     let number = decimal(digits).filter(|_| digits.len() <= NUMBER_LENGTH_MAX);
     let number = number.ok_or("has no number that can be read")?;
@@ -514,10 +525,18 @@ mod tests {
 
     #[test]
     fn durations_are_read_and_written_alike() {
-        for (text, ms) in [("250ms", 250), ("10s", 10_000), ("2m", 120_000), ("1h30m", 5_400_000), ("0s", 0)]
-        {
+        for (text, ms) in [
+            ("250ms", 250),
+            ("10s", 10_000),
+            ("2m", 120_000),
+            ("1h30m", 5_400_000),
+            ("0s", 0),
+        ] {
             let period = Period::read(text).unwrap();
-            assert_eq!((period.0.as_millis(), period.to_string().as_str()), (ms, text));
+            assert_eq!(
+                (period.0.as_millis(), period.to_string().as_str()),
+                (ms, text)
+            );
         }
         for (text, written) in [("90s", "1m30s"), ("2", "2s"), ("0", "0s")] {
             assert_eq!(Period::read(text).unwrap().to_string(), written);

@@ -54,7 +54,10 @@ impl TomlNode {
             return Err(syntax_problems(text, &errors));
         }
         let table = TomlTable::from_toml(document.into_inner(), (text, 0));
-        Ok(Self { span: 0..0, value: Value::Table(table) })
+        Ok(Self {
+            span: 0..0,
+            value: Value::Table(table),
+        })
     }
 
     /// Converts a value. `file` is the text of the whole file, and the value's depth in it.
@@ -65,16 +68,24 @@ impl TomlNode {
         let value = match node.into_inner() {
             DeValue::String(text) => Value::String(text.into_owned()),
             DeValue::Integer(digits) => i64::from_str_radix(digits.as_str(), digits.radix())
-                .map_or(Value::Unusable("an integer of more than 64 bits"), |number| {
-                    Value::Integer(number, typed())
-                }),
-            DeValue::Float(digits) => Value::Float(digits.as_str().parse().unwrap_or(f64::NAN), typed()),
+                .map_or(
+                    Value::Unusable("an integer of more than 64 bits"),
+                    |number| Value::Integer(number, typed()),
+                ),
+            DeValue::Float(digits) => {
+                Value::Float(digits.as_str().parse().unwrap_or(f64::NAN), typed())
+            }
             DeValue::Boolean(value) => Value::Boolean(value),
             DeValue::Datetime(_) => Value::Unusable("a date or time"),
-            DeValue::Array(_) | DeValue::Table(_) if depth == DEPTH_MAX => Value::Unusable("nested too deep"),
-            DeValue::Array(items) => {
-                Value::Array(items.into_iter().map(|item| Self::from_toml(item, below)).collect())
+            DeValue::Array(_) | DeValue::Table(_) if depth == DEPTH_MAX => {
+                Value::Unusable("nested too deep")
             }
+            DeValue::Array(items) => Value::Array(
+                items
+                    .into_iter()
+                    .map(|item| Self::from_toml(item, below))
+                    .collect(),
+            ),
             DeValue::Table(table) => Value::Table(TomlTable::from_toml(table, below)),
         };
         Self { span, value }
@@ -84,7 +95,8 @@ impl TomlNode {
     pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, Problem> {
         // The schema only permits values that serde can read. If they should ever differ, the file's author
         // gets this message.
-        T::deserialize(self).map_err(|error| Problem::new(0..0, error.to_string(), "this cannot be read"))
+        T::deserialize(self)
+            .map_err(|error| Problem::new(0..0, error.to_string(), "this cannot be read"))
     }
 
     /// Converts all numbers that are values of variables to text: for a process 1.10 is not 1.1.
@@ -109,12 +121,20 @@ impl TomlNode {
     }
 
     pub fn table(&self) -> Option<&TomlTable> {
-        if let Value::Table(table) = &self.value { Some(table) } else { None }
+        if let Value::Table(table) = &self.value {
+            Some(table)
+        } else {
+            None
+        }
     }
 
     /// The entries, mutable. Empty if it is not a table.
     pub fn entries_mut(&mut self) -> &mut [TomlEntry] {
-        if let Value::Table(table) = &mut self.value { &mut table.entries } else { &mut [] }
+        if let Value::Table(table) = &mut self.value {
+            &mut table.entries
+        } else {
+            &mut []
+        }
     }
 
     /// The entries of the table at `path`. Empty if there is no table.
@@ -126,13 +146,17 @@ impl TomlNode {
     /// The entry at the end of a path of keys.
     pub fn entry(&self, path: &[&str]) -> Option<&TomlEntry> {
         let (last, parents) = path.split_last()?;
-        let parent = parents.iter().try_fold(self, |node, key| Some(&node.table()?.get(key)?.node))?;
+        let parent = parents
+            .iter()
+            .try_fold(self, |node, key| Some(&node.table()?.get(key)?.node))?;
         parent.table()?.get(last)
     }
 
     /// The `index`-th item of the array at `path`.
     pub fn item(&self, path: &[&str], index: usize) -> Option<&TomlNode> {
-        let Value::Array(items) = &self.entry(path)?.node.value else { return None };
+        let Value::Array(items) = &self.entry(path)?.node.value else {
+            return None;
+        };
         items.get(index)
     }
 
@@ -141,18 +165,22 @@ impl TomlNode {
         if let Some(entry) = self.entry(path) {
             return entry.node.span.clone();
         }
-        let parents = (1..path.len()).rev().find_map(|length| self.entry(&path[..length]));
+        let parents = (1..path.len())
+            .rev()
+            .find_map(|length| self.entry(&path[..length]));
         parents.map_or(self.span.clone(), |entry| entry.key_span.clone())
     }
 
     /// Place of the `index`-th item of the array at `path`. Place of the value itself if it is not an array.
     pub fn item_place(&self, path: &[&str], index: usize) -> TextSpan {
-        self.item(path, index).map_or_else(|| self.place(path), |item| item.span.clone())
+        self.item(path, index)
+            .map_or_else(|| self.place(path), |item| item.span.clone())
     }
 
     /// Place of the key at the end of `path`. If it does not exist, place of its parents.
     pub fn key_place(&self, path: &[&str]) -> TextSpan {
-        self.entry(path).map_or_else(|| self.place(path), |entry| entry.key_span.clone())
+        self.entry(path)
+            .map_or_else(|| self.place(path), |entry| entry.key_span.clone())
     }
 }
 
@@ -197,7 +225,11 @@ impl TomlTable {
     fn lay_where(&mut self, over: &TomlTable, same: fn(&str, &str) -> bool) -> Vec<TextSpan> {
         let mut replaced = Vec::new();
         for entry in &over.entries {
-            match self.entries.iter_mut().find(|under| same(&under.key, &entry.key)) {
+            match self
+                .entries
+                .iter_mut()
+                .find(|under| same(&under.key, &entry.key))
+            {
                 None => self.entries.push(entry.clone()),
                 Some(under) => match (&mut under.node.value, &entry.node.value) {
                     (Value::Table(below), Value::Table(above)) if entry.key == "headers" => {
@@ -216,10 +248,16 @@ impl TomlTable {
 
     /// Every value in it that is not a table, with its path and the place of its key.
     pub fn leaves(&self) -> Vec<(String, TextSpan)> {
-        let of_entry = |TomlEntry { key, key_span, node }: &TomlEntry| match &node.value {
-            Value::Table(table) => {
-                table.leaves().into_iter().map(|(path, span)| (format!("{key}.{path}"), span)).collect()
-            }
+        let of_entry = |TomlEntry {
+                            key,
+                            key_span,
+                            node,
+                        }: &TomlEntry| match &node.value {
+            Value::Table(table) => table
+                .leaves()
+                .into_iter()
+                .map(|(path, span)| (format!("{key}.{path}"), span))
+                .collect(),
             _ => vec![(key.clone(), key_span.clone())],
         };
         self.entries.iter().flat_map(of_entry).collect()
@@ -253,7 +291,9 @@ fn syntax_problems(text: &str, errors: &[toml::de::Error]) -> Vec<Problem> {
 }
 
 fn leaves_open(message: &str) -> bool {
-    ["missing comma", "missing key", "unclosed"].iter().any(|beginning| message.starts_with(beginning))
+    ["missing comma", "missing key", "unclosed"]
+        .iter()
+        .any(|beginning| message.starts_with(beginning))
 }
 
 fn syntax_problem(error: &toml::de::Error) -> Problem {
@@ -266,7 +306,10 @@ fn syntax_problem(error: &toml::de::Error) -> Problem {
     };
     let hint = "a bracket, brace or quote before this may have been left open".to_owned();
     let hint = leaves_open(&message).then_some(hint);
-    Problem { hint, ..Problem::new(span, message, label) }
+    Problem {
+        hint,
+        ..Problem::new(span, message, label)
+    }
 }
 
 impl<'de> IntoDeserializer<'de> for &'de TomlNode {
@@ -285,10 +328,15 @@ impl<'de> de::Deserializer<'de> for &'de TomlNode {
             Value::Integer(number, _) => visitor.visit_i64(*number),
             Value::Float(number, _) => visitor.visit_f64(*number),
             Value::Boolean(value) => visitor.visit_bool(*value),
-            Value::Unusable(what) => Err(de::Error::custom(format_args!("{what} has no place here"))),
+            Value::Unusable(what) => {
+                Err(de::Error::custom(format_args!("{what} has no place here")))
+            }
             Value::Array(items) => visitor.visit_seq(SeqDeserializer::new(items.iter())),
             Value::Table(table) => visitor.visit_map(MapDeserializer::new(
-                table.entries.iter().map(|entry| (entry.key.as_str(), &entry.node)),
+                table
+                    .entries
+                    .iter()
+                    .map(|entry| (entry.key.as_str(), &entry.node)),
             )),
         }
     }

@@ -46,7 +46,9 @@ impl Url {
     /// The host's name. An IPv6 address is without its zone, and a unix socket has `localhost`.
     pub fn host(&self) -> &str {
         match &self.place {
-            UrlPlace::Tcp { host, .. } if host.contains(':') => host.split('%').next().unwrap_or(host),
+            UrlPlace::Tcp { host, .. } if host.contains(':') => {
+                host.split('%').next().unwrap_or(host)
+            }
             UrlPlace::Tcp { host, .. } => host,
             UrlPlace::Unix(_) => LOCALHOST,
         }
@@ -54,13 +56,23 @@ impl Url {
 
     /// Host and port as in the `Host` header, where a zone means nothing (RFC 6874).
     pub fn authority(&self) -> String {
-        let UrlPlace::Tcp { port, .. } = &self.place else { return LOCALHOST.to_owned() };
+        let UrlPlace::Tcp { port, .. } = &self.place else {
+            return LOCALHOST.to_owned();
+        };
         self.with_port(self.host(), *port)
     }
 
     fn with_port(&self, host: &str, port: u16) -> String {
-        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-        if port == default_port(self.secure) { host } else { format!("{host}:{port}") }
+        let host = if host.contains(':') {
+            format!("[{host}]")
+        } else {
+            host.to_owned()
+        };
+        if port == default_port(self.secure) {
+            host
+        } else {
+            format!("{host}:{port}")
+        }
     }
 
     /// The URL without the path.
@@ -74,9 +86,14 @@ impl Url {
 
     /// Whether it certainly refers to this machine: to loopback, `0.0.0.0`, or a unix socket.
     pub fn is_local(&self) -> bool {
-        let UrlPlace::Tcp { host, .. } = &self.place else { return true };
+        let UrlPlace::Tcp { host, .. } = &self.place else {
+            return true;
+        };
         let name = host.to_ascii_lowercase();
-        let address = self.host().parse().map(|address: IpAddr| address.to_canonical());
+        let address = self
+            .host()
+            .parse()
+            .map(|address: IpAddr| address.to_canonical());
         let is_here = |address: IpAddr| address.is_loopback() || address.is_unspecified();
         name == LOCALHOST || name.ends_with(".localhost") || address.is_ok_and(is_here)
     }
@@ -95,13 +112,17 @@ impl FromStr for Url {
     /// Parses a URL. `http://` may be omitted. The error follows the URL: "has no host".
     fn from_str(text: &str) -> Result<Url, String> {
         // A query may contain a URL.
-        let scheme = text.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', ':']));
+        let scheme = text
+            .split_once("://")
+            .filter(|(scheme, _)| !scheme.contains(['/', '?', ':']));
         let (secure, rest) = match scheme {
             None => (false, text),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
             Some((scheme, _)) => {
-                return Err(format!("begins with {scheme}, only http and https can be loaded"));
+                return Err(format!(
+                    "begins with {scheme}, only http and https can be loaded"
+                ));
             }
         };
         let rest = rest.split('#').next().unwrap_or_default();
@@ -122,7 +143,11 @@ impl FromStr for Url {
             return Err(format!("contains {c:?}, which must be percent-encoded"));
         }
         let slash = if path.starts_with('/') { "" } else { "/" };
-        Ok(Url { secure, place, path: format!("{slash}{path}") })
+        Ok(Url {
+            secure,
+            place,
+            path: format!("{slash}{path}"),
+        })
     }
 }
 
@@ -131,7 +156,9 @@ fn tcp(authority: &str, default_port: u16) -> Result<UrlPlace, String> {
         return Err("has a user, which belongs into a header such as Authorization".to_owned());
     }
     let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').ok_or("opens a [ that is never closed")?,
+        Some(rest) => rest
+            .split_once(']')
+            .ok_or("opens a [ that is never closed")?,
         None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
     };
     if host.is_empty() {
@@ -154,7 +181,10 @@ fn tcp(authority: &str, default_port: u16) -> Result<UrlPlace, String> {
         None => return Err(format!("has {port:?} behind its address")),
     };
     // RFC 6874 writes the % before the zone of an IPv6 address as %25.
-    let host = match host.split_once("%25").filter(|(_, zone)| host.contains(':') && !zone.is_empty()) {
+    let host = match host
+        .split_once("%25")
+        .filter(|(_, zone)| host.contains(':') && !zone.is_empty())
+    {
         Some((address, zone)) => format!("{address}%{zone}"),
         None => host.to_owned(),
     };
@@ -167,7 +197,11 @@ fn default_port(secure: bool) -> u16 {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let colon = if matches!(self.place, UrlPlace::Unix(_)) { ":" } else { "" };
+        let colon = if matches!(self.place, UrlPlace::Unix(_)) {
+            ":"
+        } else {
+            ""
+        };
         write!(f, "{}{colon}{}", self.origin(), self.path)
     }
 }
@@ -197,7 +231,12 @@ mod tests {
             ("http://127.0.0.1:3000", "127.0.0.1:3000", "/", true),
             ("HTTP://localhost/a/b?c=d#e", "localhost", "/a/b?c=d", true),
             ("example.org:8080?q", "example.org:8080", "/?q", false),
-            ("localhost:3000/in?to=http://a/", "localhost:3000", "/in?to=http://a/", true),
+            (
+                "localhost:3000/in?to=http://a/",
+                "localhost:3000",
+                "/in?to=http://a/",
+                true,
+            ),
             ("http://[::1]:81/", "[::1]:81", "/", true),
             ("http://[fe80::1%25eth0]:81/", "[fe80::1]:81", "/", false),
             ("http://[fe80::1%eth0]/", "[fe80::1]", "/", false),
@@ -219,8 +258,17 @@ mod tests {
     fn reads_the_zone_of_an_address_in_both_forms() {
         for text in ["http://[fe80::1%25eth0]:81/", "http://[fe80::1%eth0]:81/"] {
             let url: Url = text.parse().unwrap();
-            assert_eq!(url.place, UrlPlace::Tcp { host: "fe80::1%eth0".to_owned(), port: 81 });
-            assert_eq!((url.host(), url.origin().as_str()), ("fe80::1", "http://[fe80::1%eth0]:81"));
+            assert_eq!(
+                url.place,
+                UrlPlace::Tcp {
+                    host: "fe80::1%eth0".to_owned(),
+                    port: 81
+                }
+            );
+            assert_eq!(
+                (url.host(), url.origin().as_str()),
+                ("fe80::1", "http://[fe80::1%eth0]:81")
+            );
         }
     }
 

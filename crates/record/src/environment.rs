@@ -45,11 +45,16 @@ impl MachineFingerprint {
         let services: Vec<&Started> = services.filter_map(Service::command).collect();
         let source = source(plan).and_then(Service::command);
         let pm2 = services.iter().find(|service| service.launcher.is_pm2());
-        let pm2 = pm2.and_then(|service| Some(("pm2".to_owned(), pm2_version(&service.directory)?)));
+        let pm2 =
+            pm2.and_then(|service| Some(("pm2".to_owned(), pm2_version(&service.directory)?)));
         // Each program is queried once, however many variants use it.
-        let programs: BTreeSet<&String> =
-            services.iter().filter_map(|service| service.command.first()).collect();
-        let runtimes = programs.into_iter().filter_map(|name| Some((name.clone(), version_of(name)?)));
+        let programs: BTreeSet<&String> = services
+            .iter()
+            .filter_map(|service| service.command.first())
+            .collect();
+        let runtimes = programs
+            .into_iter()
+            .filter_map(|name| Some((name.clone(), version_of(name)?)));
         let facts = Facts::look();
         MachineFingerprint {
             kernel: facts.host.kernel,
@@ -69,7 +74,9 @@ impl MachineFingerprint {
 /// The service whose commit is recorded: the first. If the plan compares two commits, the first one here.
 fn source(plan: &Plan) -> Option<&Service> {
     let here = plan.comparisons.first().filter(|_| plan.against.is_some());
-    let variant = plan.variants.get(here.map_or(0, |comparison| comparison.candidate))?;
+    let variant = plan
+        .variants
+        .get(here.map_or(0, |comparison| comparison.candidate))?;
     variant.services.first()
 }
 
@@ -77,7 +84,9 @@ const PACKAGE_BYTES_MAX: u64 = 4 << 20;
 
 /// Version of the PM2 installed next to a service, from its package file. Running PM2 would start its daemon.
 fn pm2_version(directory: &Path) -> Option<String> {
-    directory.ancestors().find_map(|folder| package_version(&folder.join("node_modules/pm2")))
+    directory
+        .ancestors()
+        .find_map(|folder| package_version(&folder.join("node_modules/pm2")))
 }
 
 /// Version of the npm package in a folder, from its package file.

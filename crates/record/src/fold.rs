@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use model::Pacing;
 
 use crate::{
-    Allocation, Capture, ConnectedGenerator, ConnectionsChosen, CoresChosen, DeployedSeen, EndReason, Ended,
-    Event, GeneratorLost, Header, Prepared, RateChosen, Slice, SliceKind, TrialEnded, TrialStarted, WarmUp,
+    Allocation, Capture, ConnectedGenerator, ConnectionsChosen, CoresChosen, DeployedSeen,
+    EndReason, Ended, Event, GeneratorLost, Header, Prepared, RateChosen, Slice, SliceKind,
+    TrialEnded, TrialStarted, WarmUp,
 };
 
 /// All data of a run.
@@ -89,7 +90,9 @@ impl Trial {
 
     /// Iterates over the measured slices.
     pub fn measured(&self) -> impl Iterator<Item = &Slice> {
-        self.slices.iter().filter(|slice| slice.kind == SliceKind::Measured)
+        self.slices
+            .iter()
+            .filter(|slice| slice.kind == SliceKind::Measured)
     }
 }
 
@@ -136,14 +139,20 @@ impl Record {
             Event::GeneratorLost(lost) => self.generators_lost.push(lost),
             Event::Prepared(prepared) => self.prepared.push(prepared),
             Event::BlockStarted { block, order } => {
-                self.blocks.push(Block { number: block, order, ..Block::default() });
+                self.blocks.push(Block {
+                    number: block,
+                    order,
+                    ..Block::default()
+                });
             }
             Event::TrialStarted(started) => self.start_trial(started)?,
             Event::Slice(mut slice) => {
                 // There are thousands of slices. Those read from disk are already packed. Measured ones have
                 // histograms of 132 KiB per table, nearly all of it empty.
                 slice.counts.pack();
-                self.trial_mut("slice", slice.block, slice.variant)?.slices.push(*slice);
+                self.trial_mut("slice", slice.block, slice.variant)?
+                    .slices
+                    .push(*slice);
             }
             Event::TrialEnded(ended) => {
                 let trial = self.trial_mut("end of a trial", ended.block, ended.variant)?;
@@ -152,11 +161,15 @@ impl Record {
                 trial.ended = Some(ended);
             }
             Event::BlockEnded { block, seconds } => {
-                let found = self.block_mut(block).ok_or_else(|| format!("the end of block {block}"))?;
+                let found = self
+                    .block_mut(block)
+                    .ok_or_else(|| format!("the end of block {block}"))?;
                 found.seconds = Some(seconds);
             }
             Event::BlockDropped { block, why } => {
-                let found = self.block_mut(block).ok_or_else(|| format!("the dropping of block {block}"))?;
+                let found = self
+                    .block_mut(block)
+                    .ok_or_else(|| format!("the dropping of block {block}"))?;
                 found.dropped = Some(why);
             }
             Event::RateChosen(rate) => self.rate = Some(rate),
@@ -189,7 +202,9 @@ impl Record {
     /// Iterates over the complete blocks: every variant was measured and stopped, and the block was not
     /// discarded.
     pub fn complete_blocks(&self) -> impl Iterator<Item = &Block> {
-        self.blocks.iter().filter(|block| block.seconds.is_some() && block.dropped.is_none())
+        self.blocks
+            .iter()
+            .filter(|block| block.seconds.is_some() && block.dropped.is_none())
     }
 
     /// Iterates over the trials of complete blocks.
@@ -209,12 +224,17 @@ impl Record {
 
     /// Number of discarded blocks.
     pub fn blocks_dropped(&self) -> u32 {
-        self.blocks.iter().filter(|block| block.dropped.is_some()).count() as u32
+        self.blocks
+            .iter()
+            .filter(|block| block.dropped.is_some())
+            .count() as u32
     }
 
     /// Already deployed services under load, each as first recorded. Empty if all services were started.
     pub fn deployed(&self) -> Vec<&DeployedSeen> {
-        let all = self.trials().filter_map(|trial| trial.started.deployed.as_ref());
+        let all = self
+            .trials()
+            .filter_map(|trial| trial.started.deployed.as_ref());
         let alike = model::grouped(all.map(|one| ((&one.place, &one.address), one)));
         alike.into_iter().map(|(_, looks)| looks[0]).collect()
     }
@@ -228,7 +248,9 @@ impl Record {
     /// Discards the last block so far.
     pub(crate) fn doubt_last_block(&mut self) {
         if let Some(block) = self.blocks.last_mut() {
-            block.dropped.get_or_insert_with(|| "a line of it in events.jsonl is damaged".to_owned());
+            block
+                .dropped
+                .get_or_insert_with(|| "a line of it in events.jsonl is damaged".to_owned());
         }
     }
 
@@ -236,7 +258,10 @@ impl Record {
     fn choose_cores(&mut self, cores: CoresChosen) {
         if !cores.services.is_empty() {
             let alive = |trial: &&mut Trial| trial.ended.is_none();
-            let trials = self.block_mut(cores.block).into_iter().flat_map(|block| &mut block.trials);
+            let trials = self
+                .block_mut(cores.block)
+                .into_iter()
+                .flat_map(|block| &mut block.trials);
             for trial in trials.filter(alive) {
                 trial.started.confine(&cores.services);
             }
@@ -247,21 +272,40 @@ impl Record {
     fn start_trial(&mut self, started: TrialStarted) -> Result<(), String> {
         let (block, variant) = (started.block, started.variant);
         let misfit = || misfit("start of a trial", block, variant);
-        let plan = self.header.plan.variants.get_mut(variant).ok_or_else(misfit)?;
+        let plan = self
+            .header
+            .plan
+            .variants
+            .get_mut(variant)
+            .ok_or_else(misfit)?;
         plan.pin(&started.services);
         let block = self.block_mut(block).ok_or_else(misfit)?;
-        block.trials.push(Trial { started, slices: Vec::new(), ended: None });
+        block.trials.push(Trial {
+            started,
+            slices: Vec::new(),
+            ended: None,
+        });
         Ok(())
     }
 
     fn block_mut(&mut self, number: u32) -> Option<&mut Block> {
-        self.blocks.iter_mut().rev().find(|block| block.number == number)
+        self.blocks
+            .iter_mut()
+            .rev()
+            .find(|block| block.number == number)
     }
 
     fn trial_mut(&mut self, what: &str, block: u32, variant: usize) -> Result<&mut Trial, String> {
         let misfit = || misfit(what, block, variant);
-        let mut trials = self.block_mut(block).ok_or_else(misfit)?.trials.iter_mut().rev();
-        trials.find(|trial| trial.variant() == variant).ok_or_else(misfit)
+        let mut trials = self
+            .block_mut(block)
+            .ok_or_else(misfit)?
+            .trials
+            .iter_mut()
+            .rev();
+        trials
+            .find(|trial| trial.variant() == variant)
+            .ok_or_else(misfit)
     }
 }
 

@@ -28,12 +28,12 @@ pub use environment::{MachineFingerprint, package_version};
 pub use fold::{Block, Record, Trial};
 pub use machine::write_whole;
 pub use model::{
-    AgentSeen, Allocation, Capture, CaptureKind, CapturedProcess, CapturedService, Cause, ConnectedGenerator,
-    ConnectionsChosen, ContentSeen, ContractFailure, CoresChosen, Counts, DeployedSeen, EndReason, Ended,
-    EndpointCounts, ErrorCount, Event, FailureKind, GeneratorLost, GeneratorPart, GeneratorUse, MachineUse,
-    NodeCounters, OpenLoop, Pauses, Phase, PodSeen, Prepared, ProcessSeen, ProfileFile, RateChosen,
-    ServiceStarted, ServiceUse, Slice, SliceKind, TcpUse, ThreadUse, TrialEnded, TrialStarted, WarmUp,
-    Witness, WorkersLost,
+    AgentSeen, Allocation, Capture, CaptureKind, CapturedProcess, CapturedService, Cause,
+    ConnectedGenerator, ConnectionsChosen, ContentSeen, ContractFailure, CoresChosen, Counts,
+    DeployedSeen, EndReason, Ended, EndpointCounts, ErrorCount, Event, FailureKind, GeneratorLost,
+    GeneratorPart, GeneratorUse, MachineUse, NodeCounters, OpenLoop, Pauses, Phase, PodSeen,
+    Prepared, ProcessSeen, ProfileFile, RateChosen, ServiceStarted, ServiceUse, Slice, SliceKind,
+    TcpUse, ThreadUse, TrialEnded, TrialStarted, WarmUp, Witness, WorkersLost,
 };
 pub use reader::{HEADER_BYTES_MAX, is_being_written, open, read_file};
 pub use summary::{RecordFolder, SUMMARY};
@@ -112,7 +112,10 @@ pub mod fuzzing {
     /// Adds numbers and checksums to the lines of events below a header.
     pub fn sealed(header: &[u8], events: &[u8]) -> Vec<u8> {
         let mut seal = Seal::of(header);
-        events.split(|byte| *byte == b'\n').flat_map(|event| seal.marked(event)).collect()
+        events
+            .split(|byte| *byte == b'\n')
+            .flat_map(|event| seal.marked(event))
+            .collect()
     }
 }
 

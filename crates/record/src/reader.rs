@@ -42,7 +42,11 @@ const A_RECORD_IS: &str = "a record is the folder that `proofload run` names at 
 /// # Errors
 /// If there is no header, or if it has another format.
 pub fn open(path: &Path) -> Result<Record, Refused> {
-    let directory = if path.is_file() { path.parent().unwrap_or(path) } else { path };
+    let directory = if path.is_file() {
+        path.parent().unwrap_or(path)
+    } else {
+        path
+    };
     let (header, seal) = read_header(&directory.join("record.json"))?;
     let mut record = Record::new(directory.to_path_buf(), header);
     // A longer file is not an experiment file. No report depends on it, so its absence is not damage.
@@ -59,7 +63,9 @@ pub fn open(path: &Path) -> Result<Record, Refused> {
             read_events(lines, seal, &mut record).map_err(at(&path))?;
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            record.damage.push("events.jsonl is missing: nothing is known of the run itself".into());
+            record
+                .damage
+                .push("events.jsonl is missing: nothing is known of the run itself".into());
         }
         Err(error) => return Err(at(&path)(error)),
     }
@@ -81,7 +87,8 @@ pub fn is_being_written(directory: &Path) -> bool {
 fn open_file(path: &Path) -> io::Result<File> {
     let kind = fs::symlink_metadata(path)?.file_type();
     if kind.is_symlink() {
-        let message = "it is a symbolic link, and may lead out of the record: put the file itself there";
+        let message =
+            "it is a symbolic link, and may lead out of the record: put the file itself there";
         return Err(io::Error::new(ErrorKind::InvalidInput, message));
     }
     if !kind.is_file() {
@@ -115,19 +122,30 @@ fn read_header(path: &Path) -> Result<(Header, Seal), Refused> {
     let text = read_file(path, HEADER_BYTES_MAX).map_err(at(path))?;
     let shown = path.display();
     let header = |error: serde_json::Error| {
-        Refused::new(format!("{shown}: not a record's header: {error}"), A_RECORD_IS)
+        Refused::new(
+            format!("{shown}: not a record's header: {error}"),
+            A_RECORD_IS,
+        )
     };
-    let RecordVersion { version: found, proofload: by, created } =
-        serde_json::from_slice(&text).map_err(header)?;
+    let RecordVersion {
+        version: found,
+        proofload: by,
+        created,
+    } = serde_json::from_slice(&text).map_err(header)?;
     let day = created.get(..10).unwrap_or_default();
     let other = |why: String| {
         let hint = format!(
             "open it with the build of Proofload {by} that wrote it; its report.html needs no Proofload"
         );
-        Refused::new(format!("{shown}: Proofload {by} wrote it on {day} in format {found}, {why}"), hint)
+        Refused::new(
+            format!("{shown}: Proofload {by} wrote it on {day} in format {found}, {why}"),
+            hint,
+        )
     };
     if found != VERSION {
-        return Err(other(format!("and this Proofload {OWN} reads only format {VERSION}")));
+        return Err(other(format!(
+            "and this Proofload {OWN} reads only format {VERSION}"
+        )));
     }
     // Builds before the first release also had a format 1.
     let unread = |error: serde_json::Error| match by.is_empty() {
@@ -150,7 +168,10 @@ fn read_events(mut lines: impl BufRead, mut seal: Seal, record: &mut Record) -> 
     let (mut line, mut all) = (Vec::new(), 0);
     for number in 1_u64.. {
         line.clear();
-        let read = lines.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? as u64;
+        let read = lines
+            .by_ref()
+            .take(LINE_BYTES_MAX)
+            .read_until(b'\n', &mut line)? as u64;
         all += read;
         let has_end = line.last() == Some(&b'\n');
         let why = match () {
@@ -162,7 +183,9 @@ fn read_events(mut lines: impl BufRead, mut seal: Seal, record: &mut Record) -> 
             () => None,
         };
         if let Some(why) = why {
-            record.doubt(format!("events.jsonl:{number}: {why}; nothing from here on is read"));
+            record.doubt(format!(
+                "events.jsonl:{number}: {why}; nothing from here on is read"
+            ));
             break;
         }
         match seal.open(&line) {
@@ -174,7 +197,9 @@ fn read_events(mut lines: impl BufRead, mut seal: Seal, record: &mut Record) -> 
                 record.doubt_last_block();
             }
             Err(_) if !has_end => {
-                record.damage.push(format!("events.jsonl:{number}: cut off; what stands before it counts"));
+                record.damage.push(format!(
+                    "events.jsonl:{number}: cut off; what stands before it counts"
+                ));
             }
             Err(error) => record.doubt(format!("events.jsonl:{number}: left out: {error}")),
         }
@@ -183,5 +208,10 @@ fn read_events(mut lines: impl BufRead, mut seal: Seal, record: &mut Record) -> 
 }
 
 fn at(path: &Path) -> impl FnOnce(io::Error) -> Refused {
-    |error| Refused::new(format!("{}: not a readable record: {error}", path.display()), A_RECORD_IS)
+    |error| {
+        Refused::new(
+            format!("{}: not a readable record: {error}", path.display()),
+            A_RECORD_IS,
+        )
+    }
 }

@@ -27,7 +27,10 @@ pub(crate) struct Seal {
 impl Seal {
     /// The position before the first line of the record with this header.
     pub(crate) fn of(header: &[u8]) -> Seal {
-        Seal { number: 1, sum: sum("", header) }
+        Seal {
+            number: 1,
+            sum: sum("", header),
+        }
     }
 
     /// Returns the next line, including the newline.
@@ -59,7 +62,9 @@ impl Seal {
         (self.number, self.sum) = (number.saturating_add(1), written.to_owned());
         let event = serde_json::from_slice(&event).map_err(|error| error.to_string())?;
         let broken = if number != expected {
-            Some(format!("it is line {number} where line {expected} was to come"))
+            Some(format!(
+                "it is line {number} where line {expected} was to come"
+            ))
         } else {
             (!is_whole).then(|| "it is not what was written".to_owned())
         };
@@ -74,10 +79,20 @@ fn marks(line: &[u8]) -> Option<(u64, &str, &[u8])> {
     let rest = rest.strip_prefix(br#","sum":""#)?;
     let (sum, rest) = rest.split_at_checked(SUM_BYTES * 2)?;
     let number = str::from_utf8(number).ok()?.parse().ok()?;
-    Some((number, str::from_utf8(sum).ok()?, rest.strip_prefix(br#"","#)?))
+    Some((
+        number,
+        str::from_utf8(sum).ok()?,
+        rest.strip_prefix(br#"","#)?,
+    ))
 }
 
 fn sum(before: &str, bytes: &[u8]) -> String {
-    let digest = Sha256::new().chain_update(before).chain_update(bytes).finalize();
-    digest[..SUM_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
+    let digest = Sha256::new()
+        .chain_update(before)
+        .chain_update(bytes)
+        .finalize();
+    digest[..SUM_BYTES]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

@@ -53,8 +53,15 @@ impl RecordFolder {
         let made_of = [&header, &events].map(|file| file.as_ref().map(version));
         let name = directory.file_name()?.to_string_lossy().into_owned();
         let changed = header.or_else(|| fs::metadata(&directory).ok());
-        let changed = changed.and_then(|file| file.modified().ok()).unwrap_or(UNIX_EPOCH);
-        Some(RecordFolder { name, directory, changed, made_of })
+        let changed = changed
+            .and_then(|file| file.modified().ok())
+            .unwrap_or(UNIX_EPOCH);
+        Some(RecordFolder {
+            name,
+            directory,
+            changed,
+            made_of,
+        })
     }
 
     /// Lists all records below a folder, in no particular order. Records that vanish meanwhile are left out.
@@ -63,7 +70,11 @@ impl RecordFolder {
     /// If the folder itself cannot be listed.
     pub fn all(root: &Path) -> io::Result<Vec<RecordFolder>> {
         let paths = fs::read_dir(root)?.map(|entry| entry.map(|entry| entry.path()));
-        Ok(paths.collect::<io::Result<Vec<_>>>()?.into_iter().filter_map(RecordFolder::at).collect())
+        Ok(paths
+            .collect::<io::Result<Vec<_>>>()?
+            .into_iter()
+            .filter_map(RecordFolder::at)
+            .collect())
     }
 
     /// When the header was last changed, RFC 3339 in UTC with whole seconds.
@@ -84,12 +95,22 @@ impl RecordFolder {
     /// # Errors
     /// If it cannot be written.
     pub fn keep_summary<S: Serialize>(&self, made_by: &str, summary: &S) -> io::Result<()> {
-        let kept = SummaryFile { made_by: made_by.to_owned(), made_of: self.made_of, summary };
+        let kept = SummaryFile {
+            made_by: made_by.to_owned(),
+            made_of: self.made_of,
+            summary,
+        };
         crate::write_whole(&self.directory.join(SUMMARY), &serde_json::to_vec(&kept)?)
     }
 }
 
 fn version(file: &Metadata) -> (u64, u64) {
-    let changed = file.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    (file.len(), u64::try_from(changed.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX))
+    let changed = file
+        .modified()
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    (
+        file.len(),
+        u64::try_from(changed.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX),
+    )
 }

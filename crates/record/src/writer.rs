@@ -60,7 +60,10 @@ impl Writer {
     /// Creates a record in memory only, of which nothing remains when the program ends.
     pub fn nowhere(header: Header, experiment: &str) -> Writer {
         let experiment = header.plan.secrets.hide_in_file(experiment);
-        Writer { events: None, record: begun(PathBuf::new(), masked(header), experiment) }
+        Writer {
+            events: None,
+            record: begun(PathBuf::new(), masked(header), experiment),
+        }
     }
 
     /// Creates the record's folder, accessible only by this user, with all data known before the run. Secrets
@@ -68,37 +71,65 @@ impl Writer {
     ///
     /// # Errors
     /// If the folder is not empty, or cannot be written.
-    pub fn create(directory: &Path, header: Header, experiment: &str) -> Result<Writer, WriteError> {
+    pub fn create(
+        directory: &Path,
+        header: Header,
+        experiment: &str,
+    ) -> Result<Writer, WriteError> {
         let logs = directory.join("logs");
-        let occupied = || WriteError::Occupied { path: directory.to_path_buf() };
+        let occupied = || WriteError::Occupied {
+            path: directory.to_path_buf(),
+        };
         if fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(occupied());
         }
         // Users who may not read a record may not list its folder either.
-        DirBuilder::new().recursive(true).mode(0o700).create(&logs).map_err(at(&logs))?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&logs)
+            .map_err(at(&logs))?;
         let experiment = header.plan.secrets.hide_in_file(experiment);
         // If two runs start in the same empty folder, only one can create this file.
         let path = directory.join("experiment.toml");
-        let made = OpenOptions::new().create_new(true).write(true).mode(FILE_MODE).open(&path);
+        let made = OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .mode(FILE_MODE)
+            .open(&path);
         let mut file = made.map_err(|error| {
-            if error.kind() == io::ErrorKind::AlreadyExists { occupied() } else { at(&path)(error) }
+            if error.kind() == io::ErrorKind::AlreadyExists {
+                occupied()
+            } else {
+                at(&path)(error)
+            }
         })?;
         let written = file.write_all(experiment.as_bytes()).map_err(at(&path));
-        written.and_then(|()| Writer::begin(directory, header, experiment)).inspect_err(|_| {
-            // An incomplete folder must not look like a record, nor block the next run.
-            let parts = ["record.json", "events.jsonl", "experiment.toml"];
-            parts.iter().for_each(|name| drop(fs::remove_file(directory.join(name))));
-            let _ = fs::remove_dir(&logs);
-        })
+        written
+            .and_then(|()| Writer::begin(directory, header, experiment))
+            .inspect_err(|_| {
+                // An incomplete folder must not look like a record, nor block the next run.
+                let parts = ["record.json", "events.jsonl", "experiment.toml"];
+                parts
+                    .iter()
+                    .for_each(|name| drop(fs::remove_file(directory.join(name))));
+                let _ = fs::remove_dir(&logs);
+            })
     }
 
     /// Writes the header last and atomically. From then on the folder is a record.
     fn begin(directory: &Path, header: Header, experiment: String) -> Result<Writer, WriteError> {
         let directory = fs::canonicalize(directory).map_err(at(directory))?;
         let header = masked(header);
-        let text = serde_json::to_vec_pretty(&header).map_err(io::Error::from).map_err(at(&directory))?;
+        let text = serde_json::to_vec_pretty(&header)
+            .map_err(io::Error::from)
+            .map_err(at(&directory))?;
         let path = directory.join("events.jsonl");
-        let file = OpenOptions::new().create_new(true).append(true).mode(FILE_MODE).open(&path);
+        let file = OpenOptions::new()
+            .create_new(true)
+            .append(true)
+            .mode(FILE_MODE)
+            .open(&path);
         let file = file.map_err(at(&path))?;
         // The lock is released when this process ends in any way; see `is_being_written`. Some file systems
         // have no locks.
@@ -107,10 +138,19 @@ impl Writer {
         write_whole(&made, &text).map_err(at(&made))?;
         // Syncs the directory entries, too: without them a power cut would leave an empty folder.
         for path in [&made, &directory] {
-            File::open(path).and_then(|file| file.sync_all()).map_err(at(path))?;
+            File::open(path)
+                .and_then(|file| file.sync_all())
+                .map_err(at(path))?;
         }
-        let events = Some(Events { file, path, seal: Seal::of(&text) });
-        Ok(Writer { events, record: begun(directory, header, experiment) })
+        let events = Some(Events {
+            file,
+            path,
+            seal: Seal::of(&text),
+        });
+        Ok(Writer {
+            events,
+            record: begun(directory, header, experiment),
+        })
     }
 
     /// Appends one event: first on disk, in one write, then in memory. The end of a block or of the run is
@@ -142,7 +182,10 @@ impl Events {
         let mut seal = self.seal.clone();
         let line = seal.line(event).map_err(at(&self.path))?;
         self.file.write_all(&line).map_err(at(&self.path))?;
-        if matches!(event, Event::BlockEnded { .. } | Event::BlockDropped { .. } | Event::Ended(_)) {
+        if matches!(
+            event,
+            Event::BlockEnded { .. } | Event::BlockDropped { .. } | Event::Ended(_)
+        ) {
             self.file.sync_data().map_err(at(&self.path))?;
             // Writing to a removed file succeeds, but the data would be lost.
             fs::metadata(&self.path).map_err(at(&self.path))?;

@@ -39,7 +39,8 @@ fn a_kept_record_opens_whole() {
     assert_eq!(record.complete_blocks().count(), record.blocks.len());
     assert!(record.blocks.len() >= 6 && record.ended.is_some());
     assert!(!record.is_open_loop() && record.rate.is_none());
-    let experiment = fs::read_to_string(Path::new(KEPT).join("experiment.toml")).expect("the experiment");
+    let experiment =
+        fs::read_to_string(Path::new(KEPT).join("experiment.toml")).expect("the experiment");
     assert_eq!(record.experiment_text.as_deref(), Some(&*experiment));
     // Opens by a file in the folder, too, because users paste such paths.
     let by_file = open(&Path::new(KEPT).join("events.jsonl")).expect("it opens");
@@ -50,19 +51,40 @@ fn a_kept_record_opens_whole() {
 fn captures_are_kept_in_order_also_after_the_end_of_the_run() {
     let (_folder, at, mut writer) = begun();
     let ended = kept().ended.expect("it ended");
-    writer.append(Event::Ended(ended.clone())).expect("it is kept");
-    let kinds = [CaptureKind::Plain, CaptureKind::Counters, CaptureKind::Cpu, CaptureKind::Heap];
+    writer
+        .append(Event::Ended(ended.clone()))
+        .expect("it is kept");
+    let kinds = [
+        CaptureKind::Plain,
+        CaptureKind::Counters,
+        CaptureKind::Cpu,
+        CaptureKind::Heap,
+    ];
     for (round, kind) in (1..).zip(["plain", "counters", "cpu", "heap"]) {
         writer.append(capture(round, kind)).expect("it is kept");
     }
     let opened = open(&at).expect("it opens");
     assert_eq!(opened.captures, writer.record().captures);
-    let told: Vec<(u32, CaptureKind)> = opened.captures.iter().map(|one| (one.round, one.kind)).collect();
-    assert_eq!(told, [(1, kinds[0]), (2, kinds[1]), (3, kinds[2]), (4, kinds[3])]);
-    assert_eq!((opened.ended, opened.damage), (Some(ended), Vec::<String>::new()));
+    let told: Vec<(u32, CaptureKind)> = opened
+        .captures
+        .iter()
+        .map(|one| (one.round, one.kind))
+        .collect();
+    assert_eq!(
+        told,
+        [(1, kinds[0]), (2, kinds[1]), (3, kinds[2]), (4, kinds[3])]
+    );
+    assert_eq!(
+        (opened.ended, opened.damage),
+        (Some(ended), Vec::<String>::new())
+    );
     // The serialized form, which other programs read.
     let form = r#","captured":{"round":1,"variant":0,"kind":"plain","#;
-    assert!(events(&at).iter().any(|line| line.contains(form)), "{:?}", events(&at));
+    assert!(
+        events(&at).iter().any(|line| line.contains(form)),
+        "{:?}",
+        events(&at)
+    );
 }
 
 /// Creates a capture of one service with one process and one missing part.
@@ -94,7 +116,11 @@ fn of_two_that_begin_in_one_folder_at_once_one_gets_it() {
     };
     let made = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(make)).collect();
-        threads.into_iter().map(|thread| thread.join().expect("no panic")).filter(|made| *made).count()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("no panic"))
+            .filter(|made| *made)
+            .count()
     });
     assert_eq!(made, 1);
 }
@@ -103,9 +129,13 @@ fn of_two_that_begin_in_one_folder_at_once_one_gets_it() {
 fn what_cannot_be_opened_says_why() {
     let folder = tempfile::tempdir().expect("a folder");
     let header = folder.path().join("record.json");
-    assert!(open(folder.path()).is_err_and(|error| error.to_string().contains("not a readable record")));
+    assert!(
+        open(folder.path()).is_err_and(|error| error.to_string().contains("not a readable record"))
+    );
     fs::write(&header, "{}").expect("a file");
-    assert!(open(folder.path()).is_err_and(|error| error.to_string().contains("not a record's header")));
+    assert!(
+        open(folder.path()).is_err_and(|error| error.to_string().contains("not a record's header"))
+    );
     let kept = fs::read_to_string(Path::new(KEPT).join("record.json")).expect("the header");
     for other in [VERSION - 1, VERSION + 1] {
         let header_of_other = kept.replacen("\"version\": 1", &format!("\"version\": {other}"), 1);
@@ -116,7 +146,9 @@ fn what_cannot_be_opened_says_why() {
         );
         assert!(error.to_string().ends_with(&expected), "{error}");
         assert!(
-            error.hint.contains("open it with the build of Proofload 9.9.0 that wrote it"),
+            error
+                .hint
+                .contains("open it with the build of Proofload 9.9.0 that wrote it"),
             "{}",
             error.hint
         );
@@ -133,21 +165,41 @@ fn what_cannot_be_opened_says_why() {
 #[test]
 fn a_record_from_elsewhere_is_no_trap() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (header, events) = (folder.path().join("record.json"), folder.path().join("events.jsonl"));
+    let (header, events) = (
+        folder.path().join("record.json"),
+        folder.path().join("events.jsonl"),
+    );
     fs::copy(Path::new(KEPT).join("record.json"), &header).expect("a header");
     let pipe = |path: &Path| {
-        assert!(std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
+        assert!(
+            std::process::Command::new("mkfifo")
+                .arg(path)
+                .status()
+                .expect("mkfifo")
+                .success()
+        );
     };
     pipe(&events);
-    let error = open(folder.path()).expect_err("a pipe is not waited for").to_string();
-    assert!(error.contains("events.jsonl") && error.contains("a pipe, not a file"), "{error}");
+    let error = open(folder.path())
+        .expect_err("a pipe is not waited for")
+        .to_string();
+    assert!(
+        error.contains("events.jsonl") && error.contains("a pipe, not a file"),
+        "{error}"
+    );
     assert!(!is_being_written(folder.path()));
     // As large as a disk, but sparse.
     fs::remove_file(&events).expect("gone");
-    fs::File::create(&events).and_then(|file| file.set_len(100 << 30)).expect("a sparse file");
+    fs::File::create(&events)
+        .and_then(|file| file.set_len(100 << 30))
+        .expect("a sparse file");
     let record = open(folder.path()).expect("what stands before it counts");
     assert_eq!(record.damage.len(), 1, "{:?}", record.damage);
-    assert!(record.damage[0].contains("no end within 64 MiB"), "{:?}", record.damage);
+    assert!(
+        record.damage[0].contains("no end within 64 MiB"),
+        "{:?}",
+        record.damage
+    );
     fs::write(&events, "\n".repeat(5000)).expect("events");
     assert!(open(folder.path()).expect("it opens").damage.len() <= 1001);
     fs::remove_file(&header).expect("gone");
@@ -161,13 +213,21 @@ fn links_in_a_record_are_not_followed() {
     drop(writer);
     let linked = folder.path().join("linked");
     std::os::unix::fs::symlink(&at, &linked).expect("a link");
-    assert_eq!(open(&linked).expect("the record itself may be linked").damage, Vec::<String>::new());
+    assert_eq!(
+        open(&linked)
+            .expect("the record itself may be linked")
+            .damage,
+        Vec::<String>::new()
+    );
     for name in ["experiment.toml", "events.jsonl", "record.json"] {
         let (file, outside) = (at.join(name), folder.path().join(name));
         fs::rename(&file, &outside).expect("moved");
         std::os::unix::fs::symlink(&outside, &file).expect("a link");
         let error = open(&at).expect_err("it is not followed").to_string();
-        assert!(error.contains(name) && error.contains("symbolic link"), "{error}");
+        assert!(
+            error.contains(name) && error.contains("symbolic link"),
+            "{error}"
+        );
         fs::rename(&outside, &file).expect("moved back");
     }
     assert!(open(&at).is_ok());
@@ -182,7 +242,14 @@ fn events_that_fit_nowhere_are_damage() {
     rewritten::write(&at, kept().header, without_blocks);
     let opened = open(&at).expect("it opens");
     assert!(opened.blocks.is_empty());
-    assert!(opened.damage.iter().all(|line| line.contains("never started")), "{:?}", opened.damage);
+    assert!(
+        opened
+            .damage
+            .iter()
+            .all(|line| line.contains("never started")),
+        "{:?}",
+        opened.damage
+    );
     fs::remove_file(at.join("events.jsonl")).expect("the file goes");
     assert_eq!(open(&at).expect("it opens").damage.len(), 1);
 }
@@ -195,7 +262,9 @@ fn a_line_that_is_lost_or_changed_is_told_and_takes_its_block_along() {
         writer.append(event).expect("it is kept");
         if ends_second {
             let why = "the host was busy".to_owned();
-            writer.append(Event::BlockDropped { block: 2, why }).expect("it is kept");
+            writer
+                .append(Event::BlockDropped { block: 2, why })
+                .expect("it is kept");
         }
     }
     let whole = writer.into_record();
@@ -222,7 +291,12 @@ fn a_line_that_is_lost_or_changed_is_told_and_takes_its_block_along() {
             for block in opened.complete_blocks() {
                 let original = whole.blocks.iter().find(|one| one.number == block.number);
                 assert_eq!(Some(block), original, "line {}", index + 1);
-                assert!(counting.contains(&block.number), "line {} revives {}", index + 1, block.number);
+                assert!(
+                    counting.contains(&block.number),
+                    "line {} revives {}",
+                    index + 1,
+                    block.number
+                );
             }
         }
     }
@@ -232,7 +306,10 @@ fn a_line_that_is_lost_or_changed_is_told_and_takes_its_block_along() {
 fn a_record_that_is_removed_while_it_is_written_is_told_at_the_end_of_a_block() {
     let (_folder, at, mut writer) = begun();
     fs::remove_dir_all(&at).expect("it goes");
-    let ended = writer.append(Event::BlockDropped { block: 1, why: "so".to_owned() });
+    let ended = writer.append(Event::BlockDropped {
+        block: 1,
+        why: "so".to_owned(),
+    });
     assert!(ended.is_err_and(|error| error.to_string().contains("cannot write the record")));
 }
 

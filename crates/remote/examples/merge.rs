@@ -36,7 +36,12 @@ const NEVER: &dyn Fn() -> bool = &|| false;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    match words.iter().map(String::as_str).collect::<Vec<&str>>().as_slice() {
+    match words
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<&str>>()
+        .as_slice()
+    {
         ["simulate", generators, socket] => Ok(simulate(generators.parse()?, Path::new(socket))?),
         [generators, windows] => measure(generators.parse()?, windows.parse()?),
         _ => Err("usage: merge GENERATORS WINDOWS".into()),
@@ -62,7 +67,11 @@ fn beside<T>(
     let socket = folder.join("generators");
     let listener = UnixListener::bind(&socket)?;
     let mut simulation = Command::new(std::env::current_exe()?);
-    let mut simulation = simulation.arg("simulate").arg(generators.to_string()).arg(&socket).spawn()?;
+    let mut simulation = simulation
+        .arg("simulate")
+        .arg(generators.to_string())
+        .arg(&socket)
+        .spawn()?;
     // Whoever starts this knows how long it may take, also where the simulation has ended and nobody comes.
     let remotes = (0..generators).map(|index| remote(index, listener.accept()?.0));
     let remotes = remotes.collect::<io::Result<Vec<Channel>>>();
@@ -75,7 +84,12 @@ fn beside<T>(
 }
 
 fn remote(index: u32, stream: UnixStream) -> io::Result<Channel> {
-    Ok(Channel::new(format!("generator {index}"), stream.try_clone()?, stream, ()))
+    Ok(Channel::new(
+        format!("generator {index}"),
+        stream.try_clone()?,
+        stream,
+        (),
+    ))
 }
 
 fn measured(remotes: Vec<Channel>, windows: usize) -> Result<serde_json::Value, Box<dyn Error>> {
@@ -83,13 +97,17 @@ fn measured(remotes: Vec<Channel>, windows: usize) -> Result<serde_json::Value, 
     let began_ns = monotonic_ns();
     let mut fleet = Fleet::connect(remotes).map_err(lost)?;
     fleet.compare_clocks().map_err(lost)?;
-    fleet.give(spec(generators).divided(generators, 1)).map_err(lost)?;
+    fleet
+        .give(spec(generators).divided(generators, 1))
+        .map_err(lost)?;
     let begin_ms = ms(monotonic_ns() - began_ns);
     let (mut cpu_ms, mut after_ms) = (Vec::new(), Vec::new());
     for _ in 0..windows {
         let cpu_ns = process_cpu_ns();
         let ran = fleet.run(Until::Elapsed(WINDOW), NEVER);
-        after_ms.push(ms(monotonic_ns().saturating_sub(ran.counts.started_ns + WINDOW_NS)));
+        after_ms.push(ms(
+            monotonic_ns().saturating_sub(ran.counts.started_ns + WINDOW_NS)
+        ));
         cpu_ms.push(ms(process_cpu_ns() - cpu_ns));
         let expected = u64::from(generators) * REQUESTS;
         let (sent, lost) = (ran.counts.sent, ran.lost);
@@ -113,27 +131,43 @@ fn measured(remotes: Vec<Channel>, windows: usize) -> Result<serde_json::Value, 
 }
 
 fn lost(errors: Vec<FleetError>) -> String {
-    errors.iter().map(FleetError::to_string).collect::<Vec<_>>().join("; ")
+    errors
+        .iter()
+        .map(FleetError::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 fn spec(connections: u32) -> LoadSpec {
     let address = Address::Tcp(([127, 0, 0, 1], 1).into());
     let rate = Rate::Constant(REQUESTS as f64 * f64::from(connections));
-    let arrivals = Arrivals::Open { rate, process: ArrivalProcess::Constant, seed: 1 };
-    LoadSpec { connections, arrivals, ..LoadSpec::new(address, vec![RequestSpec::new("GET", "/", "a")]) }
+    let arrivals = Arrivals::Open {
+        rate,
+        process: ArrivalProcess::Constant,
+        seed: 1,
+    };
+    LoadSpec {
+        connections,
+        arrivals,
+        ..LoadSpec::new(address, vec![RequestSpec::new("GET", "/", "a")])
+    }
 }
 
 /// The other process: each generator a thread, which ends with its connection.
 fn simulate(generators: u64, socket: &Path) -> io::Result<()> {
     raise_descriptors()?;
-    let answers = (0..generators.min(DIFFERENT)).map(answer).collect::<io::Result<Vec<_>>>()?;
+    let answers = (0..generators.min(DIFFERENT))
+        .map(answer)
+        .collect::<io::Result<Vec<_>>>()?;
     let answers: Arc<[String]> = answers.into();
     let generator = |index: u64| {
         let (stream, answers) = (UnixStream::connect(socket)?, answers.clone());
         let small = thread::Builder::new().stack_size(128 << 10);
         small.spawn(move || serve(index, &stream, &answers[(index % DIFFERENT) as usize]))
     };
-    let threads = (0..generators).map(generator).collect::<io::Result<Vec<_>>>()?;
+    let threads = (0..generators)
+        .map(generator)
+        .collect::<io::Result<Vec<_>>>()?;
     // What measures has told already why it is gone.
     threads.into_iter().for_each(|thread| drop(thread.join()));
     Ok(())
@@ -145,14 +179,25 @@ fn serve(index: u64, stream: &UnixStream, answer_text: &str) -> io::Result<()> {
         let response = match serde_json::from_str(&line_read?)? {
             Message::Hello { .. } => {
                 let host = format!("host-{index}");
-                AgentResponse::Ready { version: VERSION, proofload: "0".into(), host, processors: 1 }
+                AgentResponse::Ready {
+                    version: VERSION,
+                    proofload: "0".into(),
+                    host,
+                    processors: 1,
+                }
             }
-            Message::Ping(ping) => AgentResponse::Pong { ping, clock_ns: monotonic_ns() },
+            Message::Ping(ping) => AgentResponse::Pong {
+                ping,
+                clock_ns: monotonic_ns(),
+            },
             Message::Generator(request) => AgentResponse::Generator(match request {
                 GeneratorRequest::Begin { .. } => GeneratorResponse::Begun,
                 GeneratorRequest::Rest => GeneratorResponse::Resting,
                 GeneratorRequest::Prepare { number, .. } => GeneratorResponse::Prepared { number },
-                GeneratorRequest::Run { number, start_at_ns } => {
+                GeneratorRequest::Run {
+                    number,
+                    start_at_ns,
+                } => {
                     let left_ns = (start_at_ns + WINDOW_NS).saturating_sub(monotonic_ns());
                     thread::sleep(Duration::from_nanos(left_ns));
                     output.write_all(line(&filled(answer_text, number, start_at_ns)).as_bytes())?;
@@ -189,7 +234,11 @@ fn filled(answer: &str, number: u64, started_ns: u64) -> String {
 /// Latencies that differ, so that histograms are as long as real ones: from 200 µs to 4 ms, most of them short.
 fn counts(seed: u64) -> Counts {
     let (sent, window_ns) = (REQUESTS, WINDOW_NS);
-    let mut open = OpenLoop { intended: sent, sent_in_window: sent, ..OpenLoop::default() };
+    let mut open = OpenLoop {
+        intended: sent,
+        sent_in_window: sent,
+        ..OpenLoop::default()
+    };
     let mut counts = Counts {
         started_ns: STARTED_NS,
         window_ns,
@@ -203,7 +252,9 @@ fn counts(seed: u64) -> Counts {
     };
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     for _ in 0..REQUESTS {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         let u = (state >> 11) as f64 / (1u64 << 53) as f64;
         let took = |least: f64| (least * (3.0 * u * u * u).exp()) as u64;
         counts.latency.record(took(200_000.0));
@@ -217,11 +268,20 @@ fn counts(seed: u64) -> Counts {
         successful: sent,
         successful_in_window: sent,
         body_bytes: sent,
-        outcomes: vec![EndpointOutcome { status: Some(200), response, latency }],
+        outcomes: vec![EndpointOutcome {
+            status: Some(200),
+            response,
+            latency,
+        }],
         ..EndpointCounts::new("GET /")
     }];
     let (cpu_ns, wall_ns) = (vec![window_ns / 2], vec![window_ns]);
-    counts.generator = GeneratorUse { cpu_ns, wall_ns, run_delay_ns: vec![0], ..GeneratorUse::default() };
+    counts.generator = GeneratorUse {
+        cpu_ns,
+        wall_ns,
+        run_delay_ns: vec![0],
+        ..GeneratorUse::default()
+    };
     counts.open = Some(Box::new(open));
     counts.pack();
     counts
@@ -238,7 +298,13 @@ fn line(text: &str) -> String {
 /// Two for each generator are more than many a machine allows by default.
 fn raise_descriptors() -> io::Result<()> {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    Ok(setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?)
+    Ok(setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: maximum,
+            maximum,
+        },
+    )?)
 }
 
 /// With one digit behind the point.

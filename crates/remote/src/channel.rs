@@ -31,7 +31,9 @@ pub struct Channel {
 
 impl std::fmt::Debug for Channel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Channel").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Channel")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 
@@ -44,12 +46,19 @@ impl Channel {
         keeper: impl Any + Send,
     ) -> Channel {
         let name = name.into();
-        Channel { name, input: Box::new(input), output: Box::new(output), keeper: Box::new(keeper) }
+        Channel {
+            name,
+            input: Box::new(input),
+            output: Box::new(output),
+            keeper: Box::new(keeper),
+        }
     }
 
     /// The number of its process, where that is a child of this one.
     pub fn process(&self) -> Option<u32> {
-        self.keeper.downcast_ref::<EndedChild>().map(|child| child.0.id())
+        self.keeper
+            .downcast_ref::<EndedChild>()
+            .map(|child| child.0.id())
     }
 }
 
@@ -60,9 +69,17 @@ impl Channel {
 pub fn here(name: impl Into<String>, mut command: Command) -> Result<Channel, Error> {
     let name = name.into();
     let failed = |source: io::Error| Error::new(format!("{name}: cannot be started: {source}"));
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
     let missing = || failed(io::Error::other("it has no stdin or no stdout"));
-    let (input, output) = child.stdin.take().zip(child.stdout.take()).ok_or_else(missing)?;
+    let (input, output) = child
+        .stdin
+        .take()
+        .zip(child.stdout.take())
+        .ok_or_else(missing)?;
     let input = Patient::new(input).map_err(failed)?;
     Ok(Channel::new(name, input, output, EndedChild(child)))
 }
@@ -81,7 +98,10 @@ impl Drop for EndedChild {
 // A pipe into a process that may stand still: stopped, or behind a network that takes nothing any more.
 
 /// How long one may take nothing of what is written to it.
-const WRITE_PATIENCE: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
+const WRITE_PATIENCE: Timespec = Timespec {
+    tv_sec: 20,
+    tv_nsec: 0,
+};
 
 /// The writing end of a pipe, which waits for its reader only so long. After that it is closed to all writing.
 #[derive(Debug)]
@@ -95,7 +115,11 @@ impl Patient {
     pub(crate) fn new(end: impl Into<OwnedFd>) -> io::Result<Patient> {
         let end = end.into();
         rustix::io::ioctl_fionbio(&end, true)?;
-        Ok(Patient { end, patience: WRITE_PATIENCE, lost: false })
+        Ok(Patient {
+            end,
+            patience: WRITE_PATIENCE,
+            lost: false,
+        })
     }
 }
 
@@ -109,7 +133,10 @@ impl Write for Patient {
             let mut room = [PollFd::new(&self.end, PollFlags::OUT)];
             self.lost = poll(&mut room, Some(&self.patience)) == Ok(0);
             if self.lost {
-                let message = format!("it took nothing of what it was sent for {} s", self.patience.tv_sec);
+                let message = format!(
+                    "it took nothing of what it was sent for {} s",
+                    self.patience.tv_sec
+                );
                 return Err(io::Error::new(ErrorKind::TimedOut, message));
             }
         }
@@ -148,7 +175,9 @@ impl LastLines {
     pub(crate) fn of(stream: impl Read + Send + 'static) -> io::Result<LastLines> {
         let all = LastLines::default();
         let kept = all.clone();
-        let named = std::thread::Builder::new().name("last lines".into()).stack_size(STACK_BYTES);
+        let named = std::thread::Builder::new()
+            .name("last lines".into())
+            .stack_size(STACK_BYTES);
         named.spawn(move || kept.keep(BufReader::new(stream)))?;
         Ok(all)
     }
@@ -163,7 +192,12 @@ impl LastLines {
     }
 
     pub(crate) fn forget(&self) {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).lines.clear();
+        self.0
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .lines
+            .clear();
     }
 
     fn keep(&self, mut stream: impl BufRead) {
@@ -171,12 +205,17 @@ impl LastLines {
         let (mut line, mut is_cut) = (Vec::new(), false);
         loop {
             line.clear();
-            let read = stream.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line);
+            let read = stream
+                .by_ref()
+                .take(LINE_BYTES)
+                .read_until(b'\n', &mut line);
             let begin = if is_cut { "…" } else { "" };
             is_cut = line.len() as u64 == LINE_BYTES && !line.ends_with(b"\n");
             let end = if is_cut { "…" } else { "" };
             let text = Some(printable(&line)).filter(|text| !text.is_empty());
-            let text = text.map(|text| format!("{begin}{text}{end}")).unwrap_or_default();
+            let text = text
+                .map(|text| format!("{begin}{text}{end}"))
+                .unwrap_or_default();
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
             if matches!(read, Err(_) | Ok(0)) {
                 kept.ended = true;
@@ -201,7 +240,9 @@ pub(crate) fn last(lines: &[String]) -> String {
 /// A line without what would move a terminal's cursor.
 pub(crate) fn printable(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
-    let shown = text.chars().map(|c| if c.is_control() { ' ' } else { harmless(c) });
+    let shown = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { harmless(c) });
     shown.collect::<String>().trim().to_owned()
 }
 
@@ -219,14 +260,26 @@ mod tests {
                 let mut all = vec![0; much.len()];
                 reader.read_exact(&mut all).map(|()| all)
             });
-            (scope.spawn(|| patient.write_all(&much)).join().unwrap(), read.join().unwrap().unwrap())
+            (
+                scope.spawn(|| patient.write_all(&much)).join().unwrap(),
+                read.join().unwrap().unwrap(),
+            )
         });
         written.unwrap();
         assert_eq!(read, much);
         // Nobody reads any more.
-        patient.patience = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-        assert_eq!(patient.write_all(&much).unwrap_err().kind(), ErrorKind::TimedOut);
-        assert_eq!(patient.write_all(b"end").unwrap_err().kind(), ErrorKind::BrokenPipe);
+        patient.patience = Timespec {
+            tv_sec: 0,
+            tv_nsec: 50_000_000,
+        };
+        assert_eq!(
+            patient.write_all(&much).unwrap_err().kind(),
+            ErrorKind::TimedOut
+        );
+        assert_eq!(
+            patient.write_all(b"end").unwrap_err().kind(),
+            ErrorKind::BrokenPipe
+        );
     }
 
     #[test]
@@ -236,9 +289,15 @@ mod tests {
         let words = LastLines::of(io::Cursor::new(text)).unwrap();
         let lines = words.lines();
         assert_eq!((lines.len(), lines[0].as_str()), (LINES, "line 31"));
-        assert_eq!(last(&lines), "line 48; line 49; [31mend without a line's end");
+        assert_eq!(
+            last(&lines),
+            "line 48; line 49; [31mend without a line's end"
+        );
         let endless = LastLines::of(io::Cursor::new("x".repeat(5_000))).unwrap();
-        assert_eq!(endless.lines().concat().replace('…', "").len(), 5_000.min(LINES * LINE_BYTES as usize));
+        assert_eq!(
+            endless.lines().concat().replace('…', "").len(),
+            5_000.min(LINES * LINE_BYTES as usize)
+        );
         words.forget();
         assert_eq!(last(&words.lines()), "");
     }

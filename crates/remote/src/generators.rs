@@ -23,7 +23,11 @@ pub(crate) struct GeneratorAgent {
 
 impl GeneratorAgent {
     pub fn new(control: Control) -> GeneratorAgent {
-        GeneratorAgent { control, generator: None, prepared: None }
+        GeneratorAgent {
+            control,
+            generator: None,
+            prepared: None,
+        }
     }
 
     pub fn carry_out(&mut self, request: GeneratorRequest) -> Result<GeneratorResponse, Error> {
@@ -35,14 +39,18 @@ impl GeneratorAgent {
                 self.prepared = Some((number, until));
                 Ok(GeneratorResponse::Prepared { number })
             }
-            (GeneratorRequest::Prepare { .. }, _, None) => {
-                refused("there is no load yet: {\"generator\":{\"begin\":{\"spec\":{…}}}} comes first".into())
-            }
-            (GeneratorRequest::Run { number, start_at_ns }, Some((prepared, until)), Some(generator))
-                if prepared == number =>
-            {
-                Ok(window(generator, number, until, start_at_ns))
-            }
+            (GeneratorRequest::Prepare { .. }, _, None) => refused(
+                "there is no load yet: {\"generator\":{\"begin\":{\"spec\":{…}}}} comes first"
+                    .into(),
+            ),
+            (
+                GeneratorRequest::Run {
+                    number,
+                    start_at_ns,
+                },
+                Some((prepared, until)),
+                Some(generator),
+            ) if prepared == number => Ok(window(generator, number, until, start_at_ns)),
             (GeneratorRequest::Run { number, .. }, ..) => {
                 refused(format!("window {number} was not prepared"))
             }
@@ -71,14 +79,32 @@ impl GeneratorAgent {
     }
 }
 
-fn window(generator: &mut load::Generator, number: u64, until: Until, start_at_ns: u64) -> GeneratorResponse {
+fn window(
+    generator: &mut load::Generator,
+    number: u64,
+    until: Until,
+    start_at_ns: u64,
+) -> GeneratorResponse {
     let before = CpuTicks::read();
     let mut counts = generator.load(until, start_at_ns);
-    let passed = before.zip(CpuTicks::read()).map(|(before, after)| after.since(before));
-    let steal_share = passed.filter(|passed| passed.total() > 0).map(CpuTicks::steal_share);
+    let passed = before
+        .zip(CpuTicks::read())
+        .map(|(before, after)| after.since(before));
+    let steal_share = passed
+        .filter(|passed| passed.total() > 0)
+        .map(CpuTicks::steal_share);
     counts.pack();
-    let late_ns = if start_at_ns == 0 { 0 } else { counts.started_ns.saturating_sub(start_at_ns) };
-    GeneratorResponse::Slice { number, late_ns, steal_share, counts: Box::new(counts) }
+    let late_ns = if start_at_ns == 0 {
+        0
+    } else {
+        counts.started_ns.saturating_sub(start_at_ns)
+    };
+    GeneratorResponse::Slice {
+        number,
+        late_ns,
+        steal_share,
+        counts: Box::new(counts),
+    }
 }
 
 // How far a generator's clock is from ours, from pings over its own channel.
@@ -105,7 +131,10 @@ impl ClockOffset {
     fn of(sent_ns: u64, clock_ns: u64, received_ns: u64) -> ClockOffset {
         let middle = (i128::from(sent_ns) + i128::from(received_ns)) / 2;
         let error_ns = received_ns.saturating_sub(sent_ns).div_ceil(2);
-        ClockOffset { ns: i128::from(clock_ns) - middle, error_ns }
+        ClockOffset {
+            ns: i128::from(clock_ns) - middle,
+            error_ns,
+        }
     }
 
     /// Our time in theirs; 0 where that would be before their clock began.
@@ -150,7 +179,10 @@ mod tests {
 
     #[test]
     fn a_time_before_their_clock_began_is_its_begin() {
-        let offset = ClockOffset { ns: -1_000, error_ns: 0 };
+        let offset = ClockOffset {
+            ns: -1_000,
+            error_ns: 0,
+        };
         assert_eq!((offset.theirs(400), offset.theirs(1_400)), (0, 400));
     }
 }

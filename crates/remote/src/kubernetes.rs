@@ -53,8 +53,11 @@ pub fn open(
 ) -> Result<Vec<Channel>, Error> {
     let name = pods::name(run, rand::random());
     let manifest = pods::manifest(&name, run, cluster, &[arguments, &ALONE].concat());
-    let namespace =
-        Namespace::find(cluster.context.as_deref(), cluster.namespace.as_deref(), &OF_GENERATORS)?;
+    let namespace = Namespace::find(
+        cluster.context.as_deref(),
+        cluster.namespace.as_deref(),
+        &OF_GENERATORS,
+    )?;
     check(cancelled)?;
     // First, because a Job may be there although no response said so.
     let job = Arc::new(Job { namespace, name });
@@ -71,7 +74,11 @@ pub fn open(
 }
 
 fn check(cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
-    if cancelled() { Err(Error::cancelled("pods")) } else { Ok(()) }
+    if cancelled() {
+        Err(Error::cancelled("pods"))
+    } else {
+        Ok(())
+    }
 }
 
 /// A Job that is deleted when dropped. Where that fails it goes by itself, when its pods have no stdin any more.
@@ -96,9 +103,18 @@ fn all_running(
     let mut barrier = Barrier::new(cluster.pods, cluster.image.clone());
     let mut last = String::new();
     loop {
-        let pods: Vec<PodView> = job.namespace.pods_of(&job.name)?.iter().filter_map(pods::view).collect();
+        let pods: Vec<PodView> = job
+            .namespace
+            .pods_of(&job.name)?
+            .iter()
+            .filter_map(pods::view)
+            .collect();
         let are_few = pods.len() < cluster.pods as usize;
-        let refusal = if are_few { job.namespace.refusal(&job.name)? } else { None };
+        let refusal = if are_few {
+            job.namespace.refusal(&job.name)?
+        } else {
+            None
+        };
         match barrier.step(began.elapsed(), &pods, refusal.as_deref()) {
             PodStep::Open(pods) => return Ok(pods),
             PodStep::Broken(error) => return Err(error),
@@ -126,9 +142,14 @@ fn all_attached(
     for group in pods.chunks(ATTACHED_AT_ONCE) {
         check(cancelled)?;
         let attached: Result<Vec<Channel>, Error> = thread::scope(|scope| {
-            let threads: Vec<_> = group.iter().map(|pod| scope.spawn(|| channel(job, pod))).collect();
+            let threads: Vec<_> = group
+                .iter()
+                .map(|pod| scope.spawn(|| channel(job, pod)))
+                .collect();
             let joined = threads.into_iter().map(|thread| thread.join());
-            joined.map(|channel| channel.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+            joined
+                .map(|channel| channel.unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect()
         });
         channels.extend(attached?);
     }
@@ -137,7 +158,15 @@ fn all_attached(
 
 fn channel(job: &Arc<Job>, pod: &PodView) -> Result<Channel, Error> {
     let (input, output, connection) = attach(&job.namespace, &pod.name)?;
-    let name = format!("kubernetes://{}/{}@{}", job.namespace.name, pod.name, pod.node);
+    let name = format!(
+        "kubernetes://{}/{}@{}",
+        job.namespace.name, pod.name, pod.node
+    );
     // Of what keeps it the connection ends first.
-    Ok(Channel::new(name, input, output, (connection, Arc::clone(job))))
+    Ok(Channel::new(
+        name,
+        input,
+        output,
+        (connection, Arc::clone(job)),
+    ))
 }

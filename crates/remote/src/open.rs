@@ -58,9 +58,14 @@ pub fn generators(wanted: &mut WantedGenerators<'_>) -> Result<Vec<Channel>, Vec
 /// These places, which are in order, as they can be opened again: all pods together, and every other by itself.
 pub fn together(generators: &Generators, places: &[usize]) -> Vec<Vec<usize>> {
     let first_pod = (generators.local as usize).saturating_add(generators.ssh.len());
-    let (others, pods): (Vec<usize>, Vec<usize>) = places.iter().partition(|place| **place < first_pod);
+    let (others, pods): (Vec<usize>, Vec<usize>) =
+        places.iter().partition(|place| **place < first_pod);
     let pods = Some(pods).filter(|pods| !pods.is_empty());
-    others.into_iter().map(|place| vec![place]).chain(pods).collect()
+    others
+        .into_iter()
+        .map(|place| vec![place])
+        .chain(pods)
+        .collect()
 }
 
 /// Opens channels again, by their places among all, which go [`together`]. Pods are other pods then; a cluster that does not answer is
@@ -68,7 +73,10 @@ pub fn together(generators: &Generators, places: &[usize]) -> Vec<Vec<usize>> {
 ///
 /// # Errors
 /// As [`generators`].
-pub fn again(wanted: &mut WantedGenerators<'_>, places: &[usize]) -> Result<Vec<Channel>, Vec<Error>> {
+pub fn again(
+    wanted: &mut WantedGenerators<'_>,
+    places: &[usize],
+) -> Result<Vec<Channel>, Vec<Error>> {
     let place = places.first().copied().unwrap_or_default();
     // Pods are one door, the last.
     let mut door = doors(wanted).into_iter().take(place + 1).next_back();
@@ -83,16 +91,35 @@ pub fn again(wanted: &mut WantedGenerators<'_>, places: &[usize]) -> Result<Vec<
 enum ChannelSource {
     Here(String, Command),
     Ssh(String),
-    Pods { cluster: Kubernetes, away_max: Duration },
+    Pods {
+        cluster: Kubernetes,
+        away_max: Duration,
+    },
 }
 
 fn doors(wanted: &WantedGenerators<'_>) -> Vec<ChannelSource> {
-    let Generators { local, ssh, kubernetes, .. } = wanted.generators;
-    let name = |number: u32| if *local == 1 { "local".to_owned() } else { format!("local {number}") };
+    let Generators {
+        local,
+        ssh,
+        kubernetes,
+        ..
+    } = wanted.generators;
+    let name = |number: u32| {
+        if *local == 1 {
+            "local".to_owned()
+        } else {
+            format!("local {number}")
+        }
+    };
     let here = (1..=*local).map(|number| ChannelSource::Here(name(number), (wanted.here)()));
     // At the beginning it is a mistake to be mended.
-    let pods = kubernetes.clone().map(|cluster| ChannelSource::Pods { cluster, away_max: Duration::ZERO });
-    here.chain(ssh.iter().cloned().map(ChannelSource::Ssh)).chain(pods).collect()
+    let pods = kubernetes.clone().map(|cluster| ChannelSource::Pods {
+        cluster,
+        away_max: Duration::ZERO,
+    });
+    here.chain(ssh.iter().cloned().map(ChannelSource::Ssh))
+        .chain(pods)
+        .collect()
 }
 
 impl ChannelSource {
@@ -116,14 +143,23 @@ enum OpenNews {
     Done(usize, OpenResult),
 }
 
-fn opened(doors: Vec<ChannelSource>, wanted: &mut WantedGenerators<'_>) -> Result<Vec<Channel>, Vec<Error>> {
+fn opened(
+    doors: Vec<ChannelSource>,
+    wanted: &mut WantedGenerators<'_>,
+) -> Result<Vec<Channel>, Vec<Error>> {
     let names: Vec<String> = doors.iter().map(ChannelSource::name).collect();
-    let missing = |name: &String| format!("{name}: cannot be started: no thread could be had for it");
-    let mut results: Vec<OpenResult> = names.iter().map(|name| Err(Error::new(missing(name)))).collect();
+    let missing =
+        |name: &String| format!("{name}: cannot be started: no thread could be had for it");
+    let mut results: Vec<OpenResult> = names
+        .iter()
+        .map(|name| Err(Error::new(missing(name))))
+        .collect();
     // Those here take no time that would be worth a word.
     let is_far = |place: &usize| !matches!(doors[*place], ChannelSource::Here(..));
-    let mut far: BTreeMap<usize, String> =
-        (0..doors.len()).filter(is_far).map(|place| (place, names[place].clone())).collect();
+    let mut far: BTreeMap<usize, String> = (0..doors.len())
+        .filter(is_far)
+        .map(|place| (place, names[place].clone()))
+        .collect();
     let (began, mut told, mut left) = (Instant::now(), Instant::now(), doors.len());
     let (work, news) = OpenWork::begin(doors, wanted);
     let mut tell = |far: &BTreeMap<usize, String>, for_now| {
@@ -154,11 +190,16 @@ fn opened(doors: Vec<ChannelSource>, wanted: &mut WantedGenerators<'_>) -> Resul
             tell(&far, began.elapsed());
         }
     }
-    let (opened, errors): (Vec<OpenResult>, Vec<OpenResult>) = results.into_iter().partition(Result::is_ok);
+    let (opened, errors): (Vec<OpenResult>, Vec<OpenResult>) =
+        results.into_iter().partition(Result::is_ok);
     let mut errors: Vec<Error> = errors.into_iter().filter_map(Result::err).collect();
     // A program that cannot be read is that of all hosts, and keeps pods away too.
     errors.dedup();
-    if errors.is_empty() { Ok(opened.into_iter().flatten().flatten().collect()) } else { Err(errors) }
+    if errors.is_empty() {
+        Ok(opened.into_iter().flatten().flatten().collect())
+    } else {
+        Err(errors)
+    }
 }
 
 /// What the threads that open have in common.
@@ -187,8 +228,12 @@ impl OpenWork {
     ) -> (Arc<OpenWork>, Receiver<OpenNews>) {
         let (to, news) = channel();
         let threads = doors.len().min(AT_ONCE_MAX);
-        let has_hosts = doors.iter().any(|door| matches!(door, ChannelSource::Ssh(_)));
-        let pods = doors.iter().position(|door| matches!(door, ChannelSource::Pods { .. }));
+        let has_hosts = doors
+            .iter()
+            .any(|door| matches!(door, ChannelSource::Ssh(_)));
+        let pods = doors
+            .iter()
+            .position(|door| matches!(door, ChannelSource::Pods { .. }));
         let work = Arc::new(OpenWork {
             has_hosts,
             pods,
@@ -201,7 +246,11 @@ impl OpenWork {
         for _ in 0..threads {
             let (work, to) = (Arc::clone(&work), to.clone());
             // Without a thread its doors stay missing.
-            drop(thread::Builder::new().name("open".into()).spawn(move || work.open_all(&to)));
+            drop(
+                thread::Builder::new()
+                    .name("open".into())
+                    .spawn(move || work.open_all(&to)),
+            );
         }
         (work, news)
     }
@@ -210,8 +259,11 @@ impl OpenWork {
     fn cancel(&self, news: &Receiver<OpenNews>, is_missing: impl Fn(usize) -> bool) {
         self.over.store(true, Ordering::Relaxed);
         let shut = std::mem::take(&mut *self.doors());
-        let is_begun = |place: &usize| is_missing(*place) && shut.iter().all(|(other, _)| other != place);
-        let Some(pods) = self.pods.filter(is_begun) else { return };
+        let is_begun =
+            |place: &usize| is_missing(*place) && shut.iter().all(|(other, _)| other != place);
+        let Some(pods) = self.pods.filter(is_begun) else {
+            return;
+        };
         let until = Instant::now() + DELETION_PATIENCE;
         let next = || news.recv_timeout(until.saturating_duration_since(Instant::now()));
         while next().is_ok_and(|said| !matches!(said, OpenNews::Done(place, _) if place == pods)) {}
@@ -236,7 +288,10 @@ impl OpenWork {
             ChannelSource::Here(name, command) => here(name, command).map(|one| vec![one]),
             ChannelSource::Ssh(host) => {
                 let mut watch = |Copied { bytes, of }: Copied| {
-                    tell(format!("copying the program, {}", share(bytes as f64 / of.max(1) as f64)));
+                    tell(format!(
+                        "copying the program, {}",
+                        share(bytes as f64 / of.max(1) as f64)
+                    ));
                 };
                 let opened = ssh::open(&host, self.program()?, self.arguments, &mut watch);
                 opened.map(|one| vec![one])
@@ -250,8 +305,9 @@ impl OpenWork {
                 let mut open = |tell: &mut dyn FnMut(String)| {
                     kubernetes::open(&cluster, &self.run, self.arguments, tell, &is_over)
                 };
-                let waits =
-                    |error: &Error, for_now: Duration| may_pass(error) && for_now < away_max && !is_over();
+                let waits = |error: &Error, for_now: Duration| {
+                    may_pass(error) && for_now < away_max && !is_over()
+                };
                 patiently(&mut open, tell, &waits)
             }
         }
@@ -259,7 +315,10 @@ impl OpenWork {
 
     fn program(&self) -> Result<&Program, Error> {
         let read = || self.path.as_deref().map_or_else(Program::own, Program::at);
-        self.program.get_or_init(read).as_ref().map_err(Clone::clone)
+        self.program
+            .get_or_init(read)
+            .as_ref()
+            .map_err(Clone::clone)
     }
 
     fn is_over(&self) -> bool {
@@ -304,8 +363,14 @@ mod tests {
     ) -> Result<Vec<Channel>, Vec<String>> {
         let (cancelled, here) = (|| cancelled, || Command::new(program));
         let (run, arguments, watch) = ("test", &["generate"], &mut |_: &[String], _: Duration| ());
-        let mut wanted =
-            WantedGenerators { generators, run, arguments, here: &here, cancelled: &cancelled, watch };
+        let mut wanted = WantedGenerators {
+            generators,
+            run,
+            arguments,
+            here: &here,
+            cancelled: &cancelled,
+            watch,
+        };
         let opened = match places {
             None => super::generators(&mut wanted),
             Some(places) => again(&mut wanted, places),
@@ -315,9 +380,15 @@ mod tests {
 
     #[test]
     fn those_here_are_opened_in_order_and_again_by_their_place() {
-        let three = Generators { local: 3, ..Generators::default() };
+        let three = Generators {
+            local: 3,
+            ..Generators::default()
+        };
         let mut channels = opening(&three, ("cat", false), None).unwrap();
-        let names: Vec<&str> = channels.iter().map(|channel| channel.name.as_str()).collect();
+        let names: Vec<&str> = channels
+            .iter()
+            .map(|channel| channel.name.as_str())
+            .collect();
         assert_eq!(names, ["local 1", "local 2", "local 3"]);
         assert!(channels.iter().all(|channel| channel.process().is_some()));
         let [again] = &opening(&three, ("cat", false), Some(&[1])).unwrap()[..] else {
@@ -325,7 +396,12 @@ mod tests {
         };
         assert_eq!(again.name, "local 2");
         assert_ne!(again.process(), channels[1].process());
-        let Channel { mut input, mut output, keeper, .. } = channels.remove(0);
+        let Channel {
+            mut input,
+            mut output,
+            keeper,
+            ..
+        } = channels.remove(0);
         input.write_all(b"word").unwrap();
         drop(input);
         let mut echo = String::new();
@@ -336,43 +412,78 @@ mod tests {
 
     #[test]
     fn what_cannot_be_had_is_told_all_at_once_and_nothing_where_it_was_cancelled() {
-        let here = Generators { local: 2, ..Generators::default() };
+        let here = Generators {
+            local: 2,
+            ..Generators::default()
+        };
         let said = opening(&here, ("/no/such/program", false), None).unwrap_err();
-        assert!(said.len() == 2 && said[1].starts_with("local 2: cannot be started: "), "{said:?}");
+        assert!(
+            said.len() == 2 && said[1].starts_with("local 2: cannot be started: "),
+            "{said:?}"
+        );
         // The program for hosts is read once, and nobody who cancels waits for that. No pod is made without it.
         let program = Some("/no/such/program".into());
-        let kubernetes = Some(Kubernetes { pods: 1, ..Kubernetes::default() });
+        let kubernetes = Some(Kubernetes {
+            pods: 1,
+            ..Kubernetes::default()
+        });
         let ssh = vec!["a".into(), "b".into()];
-        let hosts = Generators { local: 0, ssh, kubernetes, program, ..here };
+        let hosts = Generators {
+            local: 0,
+            ssh,
+            kubernetes,
+            program,
+            ..here
+        };
         let said = opening(&hosts, ("cat", false), None).unwrap_err();
-        assert!(said.len() == 1 && said[0].starts_with("/no/such/program: "), "{said:?}");
+        assert!(
+            said.len() == 1 && said[0].starts_with("/no/such/program: "),
+            "{said:?}"
+        );
         assert!(opening(&hosts, ("cat", true), None).unwrap_err().is_empty());
     }
 
     #[test]
     fn who_cancels_waits_for_the_thread_that_takes_pods_away_and_for_no_other() {
-        let work = OpenWork { pods: Some(1), ..OpenWork::default() };
+        let work = OpenWork {
+            pods: Some(1),
+            ..OpenWork::default()
+        };
         let (to, news) = channel();
         let (began, is_gone) = (Instant::now(), AtomicBool::new(false));
         work.cancel(&news, |place| place == 0);
-        assert!(began.elapsed() < DELETION_PATIENCE / 2, "the pods are there");
+        assert!(
+            began.elapsed() < DELETION_PATIENCE / 2,
+            "the pods are there"
+        );
         thread::scope(|scope| {
             scope.spawn(|| {
                 to.send(OpenNews::Done(0, Ok(Vec::new()))).unwrap();
                 thread::sleep(Duration::from_millis(50));
                 is_gone.store(true, Ordering::Relaxed);
-                to.send(OpenNews::Done(1, Err(Error::cancelled("pods")))).unwrap();
+                to.send(OpenNews::Done(1, Err(Error::cancelled("pods"))))
+                    .unwrap();
             });
             work.cancel(&news, |_| true);
             assert!(is_gone.load(Ordering::Relaxed) && work.is_over());
         });
-        assert!(began.elapsed() < DELETION_PATIENCE, "it is told when they are gone");
+        assert!(
+            began.elapsed() < DELETION_PATIENCE,
+            "it is told when they are gone"
+        );
     }
 
     #[test]
     fn pods_are_opened_again_together_and_others_by_themselves() {
-        let generators = Generators { local: 1, ssh: vec!["a".into(), "b".into()], ..Generators::default() };
-        assert_eq!(together(&generators, &[0, 2, 3, 5]), [vec![0], vec![2], vec![3, 5]]);
+        let generators = Generators {
+            local: 1,
+            ssh: vec!["a".into(), "b".into()],
+            ..Generators::default()
+        };
+        assert_eq!(
+            together(&generators, &[0, 2, 3, 5]),
+            [vec![0], vec![2], vec![3, 5]]
+        );
         assert_eq!(together(&generators, &[1]), [[1]]);
         assert_eq!(together(&generators, &[4]), [[4]]);
         assert!(together(&generators, &[]).is_empty());
@@ -386,9 +497,14 @@ mod tests {
             asked += 1;
             if asked < 3 { Err(away()) } else { Ok(asked) }
         };
-        let opened = patiently(&mut third, &mut |words| told.push(words), &|error, _| may_pass(error));
+        let opened = patiently(&mut third, &mut |words| told.push(words), &|error, _| {
+            may_pass(error)
+        });
         assert_eq!((opened.ok(), told.len()), (Some(3), 2));
-        assert!(told[0].contains("https://c does not answer: refused"), "{told:?}");
+        assert!(
+            told[0].contains("https://c does not answer: refused"),
+            "{told:?}"
+        );
         let mut never = |_: &mut dyn FnMut(String)| Err::<(), _>(away());
         let for_short = |_: &Error, for_now: Duration| for_now < Duration::from_millis(10);
         assert!(patiently(&mut never, &mut |_| (), &for_short).is_err());

@@ -42,10 +42,20 @@ impl Program {
     pub fn at(path: &Path) -> Result<Program, Error> {
         let failed = |source| failed(path, source);
         let program = plan::read_file(path, BYTES_MAX).map_err(failed)?;
-        let unfit = || failed(io::Error::new(io::ErrorKind::InvalidData, "it is no program for Linux"));
+        let unfit = || {
+            failed(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "it is no program for Linux",
+            ))
+        };
         let machine = machines(&program).ok_or_else(unfit)?;
         let sha256 = Digest::of(&program).to_string();
-        Ok(Program { path: path.to_owned(), sha256, bytes: program.len() as u64, machine })
+        Ok(Program {
+            path: path.to_owned(),
+            sha256,
+            bytes: program.len() as u64,
+            machine,
+        })
     }
 
     /// Its file on other machines: `proofload-` and the begin of its hash.
@@ -87,7 +97,11 @@ fn machines(begin: &[u8]) -> Option<&'static [&'static str]> {
     }
     let (wide, big) = (head[4] == 2, head[5] == 2);
     let number = [head[18], head[19]];
-    let number = if big { u16::from_be_bytes(number) } else { u16::from_le_bytes(number) };
+    let number = if big {
+        u16::from_be_bytes(number)
+    } else {
+        u16::from_le_bytes(number)
+    };
     Some(match (number, wide) {
         (62, true) => &["x86_64"],
         (3, _) => &["i686", "i586", "i486", "i386", "x86_64"],

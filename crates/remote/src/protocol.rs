@@ -52,7 +52,9 @@ pub fn same_when_sent_again(bytes: &[u8]) {
         while let Ok(Some(value)) = read::<T>(&mut input) {
             let mut sent = Vec::new();
             write(&mut sent, &value).expect("what was read can be sent");
-            let again: T = read(&mut &sent[..]).expect("what was sent is read").expect("and is there");
+            let again: T = read(&mut &sent[..])
+                .expect("what was sent is read")
+                .expect("and is there");
             let mut twice = Vec::new();
             write(&mut twice, &again).expect("once more");
             assert_eq!(sent, twice);
@@ -101,7 +103,12 @@ pub enum AgentRequest {
 #[allow(missing_docs)]
 pub enum AgentResponse {
     /// To [`Request::Hello`]: the [`VERSION`], that of the program, the machine's name, and how many processors the agent may use.
-    Ready { version: u32, proofload: String, host: String, processors: u32 },
+    Ready {
+        version: u32,
+        proofload: String,
+        host: String,
+        processors: u32,
+    },
     /// To [`Request::Ping`]: its number, and CLOCK_MONOTONIC when it was read, in nanoseconds.
     Pong { ping: u64, clock_ns: u64 },
     /// From a generator.
@@ -138,7 +145,12 @@ pub enum GeneratorResponse {
     Prepared { number: u64 },
     /// To [`GeneratorRequest::Run`]: what was counted; how much later than agreed the window began, in nanoseconds, because the request came
     /// late or the machine had no time; CPU steal as a share of the machine's CPU time, 0 to 1, `None` where the kernel does not say.
-    Slice { number: u64, late_ns: u64, steal_share: Option<f64>, counts: Box<Counts> },
+    Slice {
+        number: u64,
+        late_ns: u64,
+        steal_share: Option<f64>,
+        counts: Box<Counts>,
+    },
     /// To [`GeneratorRequest::Rest`]: no connection is open.
     Resting,
 }
@@ -189,18 +201,33 @@ pub fn serve(
     output: impl Write + Send + 'static,
     host: AgentHost,
 ) -> Result<(), ServeError> {
-    let (output, control, last, timeout) =
-        (Arc::new(Mutex::new(output)), Control::default(), LastByte::default(), host.timeout);
+    let (output, control, last, timeout) = (
+        Arc::new(Mutex::new(output)),
+        Control::default(),
+        LastByte::default(),
+        host.timeout,
+    );
     let (requests, queue) = sync_channel(REQUESTS_MAX);
     let (heard, wishes, to) = (Arc::clone(&output), control.clone(), requests.clone());
-    let input = WatchedInput { input: BufReader::new(input), last: last.clone() };
+    let input = WatchedInput {
+        input: BufReader::new(input),
+        last: last.clone(),
+    };
     // It ends with the input, or with the process: reading cannot be broken off.
-    thread::Builder::new().name("requests".into()).spawn(move || listen(input, &heard, &wishes, &to))?;
+    thread::Builder::new()
+        .name("requests".into())
+        .spawn(move || listen(input, &heard, &wishes, &to))?;
     let generator = GeneratorAgent::new(control.clone());
-    let agent = AgentWorker { host, control: control.clone(), generator };
+    let agent = AgentWorker {
+        host,
+        control: control.clone(),
+        generator,
+    };
     let (done, ended) = channel();
     // It too: writing to a pipe that nobody reads cannot be broken off either.
-    thread::Builder::new().name("agent".into()).spawn(move || done.send(agent.serve(&queue, &output)))?;
+    thread::Builder::new()
+        .name("agent".into())
+        .spawn(move || done.send(agent.serve(&queue, &output)))?;
     loop {
         let left = last.left(timeout, monotonic_ns());
         match ended.recv_timeout(left) {
@@ -256,7 +283,10 @@ impl Control {
 type SharedOutput<W> = Arc<Mutex<W>>;
 
 fn send(output: &SharedOutput<impl Write>, response: &AgentResponse) -> io::Result<()> {
-    write(&mut *output.lock().unwrap_or_else(PoisonError::into_inner), response)
+    write(
+        &mut *output.lock().unwrap_or_else(PoisonError::into_inner),
+        response,
+    )
 }
 
 /// Reads requests until there are no more, and then ends what is under way.
@@ -270,7 +300,10 @@ fn listen(
         let request = read::<AgentRequest>(&mut input);
         match &request {
             Ok(Some(AgentRequest::Ping(ping))) => {
-                let pong = AgentResponse::Pong { ping: *ping, clock_ns: monotonic_ns() };
+                let pong = AgentResponse::Pong {
+                    ping: *ping,
+                    clock_ns: monotonic_ns(),
+                };
                 if send(output, &pong).is_ok() {
                     continue;
                 }
@@ -284,7 +317,9 @@ fn listen(
             Ok(Some(AgentRequest::End)) => break,
             Ok(_) | Err(_) => {}
         }
-        let Some(request) = request.transpose() else { break };
+        let Some(request) = request.transpose() else {
+            break;
+        };
         // What follows what was not understood cannot be understood either.
         let is_last = request.is_err();
         if requests.send(request).is_err() || is_last {
@@ -315,8 +350,9 @@ impl AgentWorker {
             if self.control.wishes().is_over && request.is_ok() {
                 break;
             }
-            let not_understood =
-                |error: io::Error| AgentResponse::Failed(Error::new(error.to_string()).by(Blame::Request));
+            let not_understood = |error: io::Error| {
+                AgentResponse::Failed(Error::new(error.to_string()).by(Blame::Request))
+            };
             let response = request.map_or_else(not_understood, |request| self.carry_out(request));
             served = send(output, &response);
             if served.is_err() {
@@ -326,7 +362,10 @@ impl AgentWorker {
         let (is_timed_out, timeout) = (self.control.wishes().is_timed_out, self.host.timeout);
         // Connections close here.
         drop(self);
-        let ended_all = format!("nothing came for {} s, so everything there was ended", timeout.as_secs());
+        let ended_all = format!(
+            "nothing came for {} s, so everything there was ended",
+            timeout.as_secs()
+        );
         let last = match is_timed_out {
             true => AgentResponse::Failed(Error::new(ended_all)),
             false => AgentResponse::Ended,
@@ -340,16 +379,28 @@ impl AgentWorker {
         let carried_out = match request {
             // Also to another version: so it learns which one is spoken here.
             AgentRequest::Hello { .. } => {
-                let AgentHost { proofload, name: host, processors, .. } = self.host.clone();
-                Ok(AgentResponse::Ready { version: VERSION, proofload, host, processors })
+                let AgentHost {
+                    proofload,
+                    name: host,
+                    processors,
+                    ..
+                } = self.host.clone();
+                Ok(AgentResponse::Ready {
+                    version: VERSION,
+                    proofload,
+                    host,
+                    processors,
+                })
             }
-            AgentRequest::Generator(request) => {
-                self.generator.carry_out(request).map(AgentResponse::Generator)
-            }
+            AgentRequest::Generator(request) => self
+                .generator
+                .carry_out(request)
+                .map(AgentResponse::Generator),
             // The reading thread keeps these to itself.
-            AgentRequest::Ping(_) | AgentRequest::Heartbeat | AgentRequest::Cancel | AgentRequest::End => {
-                Err(Error::new("out of turn").by(Blame::Request))
-            }
+            AgentRequest::Ping(_)
+            | AgentRequest::Heartbeat
+            | AgentRequest::Cancel
+            | AgentRequest::End => Err(Error::new("out of turn").by(Blame::Request)),
         };
         carried_out.unwrap_or_else(AgentResponse::Failed)
     }

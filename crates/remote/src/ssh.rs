@@ -56,7 +56,11 @@ impl Login {
     /// Logs in and looks what is there. Nothing is changed.
     fn to(destination: &str, program: &Program) -> Result<Login, Error> {
         let talk = Talk::begin(Destination::new(destination)?, program)?;
-        let mut login = Login { program: program.clone(), talk, facts: RemoteFacts::default() };
+        let mut login = Login {
+            program: program.clone(),
+            talk,
+            facts: RemoteFacts::default(),
+        };
         login.receive(TalkStep::Login)?;
         Ok(login)
     }
@@ -73,7 +77,8 @@ impl Login {
         let mut file = self.program.open()?;
         self.talk.send(&format!("put {}", self.program.bytes));
         self.receive(TalkStep::Folder)?;
-        self.copy(&mut file, watch).map_err(|source| self.program.failed(source))?;
+        self.copy(&mut file, watch)
+            .map_err(|source| self.program.failed(source))?;
         self.receive(TalkStep::Copy).map(drop)
     }
 
@@ -81,10 +86,15 @@ impl Login {
     fn copy(&mut self, file: &mut File, watch: &mut dyn FnMut(Copied)) -> io::Result<()> {
         let (of, mut bytes, mut piece) = (self.program.bytes, 0, vec![0; PIECE_BYTES]);
         while bytes < of {
-            let most = piece.len().min(usize::try_from(of - bytes).unwrap_or(usize::MAX));
+            let most = piece
+                .len()
+                .min(usize::try_from(of - bytes).unwrap_or(usize::MAX));
             let count = file.read(&mut piece[..most])?;
             if count == 0 {
-                return Err(io::Error::new(ErrorKind::UnexpectedEof, "it was changed while it was copied"));
+                return Err(io::Error::new(
+                    ErrorKind::UnexpectedEof,
+                    "it was changed while it was copied",
+                ));
             }
             if !self.talk.send_bytes(&piece[..count]) {
                 break;
@@ -122,7 +132,8 @@ impl Login {
     }
 
     fn put_failed(&self, stage: &str, lines: &[String]) -> Error {
-        let full = |line: &String| line.contains("No space left") || line.contains("quota exceeded");
+        let full =
+            |line: &String| line.contains("No space left") || line.contains("quota exceeded");
         if lines.iter().any(full) {
             return self.facts.full(self.destination(), &self.program);
         }
@@ -167,7 +178,9 @@ impl Destination {
     /// If it is none, or might be more than one.
     fn new(text: &str) -> Result<Destination, Error> {
         let destination = Destination(text.to_owned());
-        let Some(problem) = problem(text) else { return Ok(destination) };
+        let Some(problem) = problem(text) else {
+            return Ok(destination);
+        };
         Err(destination
             .error(format!("no destination for ssh: {problem}"))
             .by(Blame::Request)
@@ -179,13 +192,21 @@ impl Destination {
         // A password does not belong into it, and may stand in one that is refused.
         let shown = model::text::cut_end(&without_password(&self.0), BYTES_MAX);
         let plain: String = shown.chars().flat_map(char::escape_debug).collect();
-        if self.0.starts_with(SCHEME) { plain } else { format!("{SCHEME}{plain}") }
+        if self.0.starts_with(SCHEME) {
+            plain
+        } else {
+            format!("{SCHEME}{plain}")
+        }
     }
 
     /// What a person types after `ssh`.
     fn typed(&self) -> String {
         let plain = self.0.strip_prefix(SCHEME).unwrap_or(&self.0);
-        if plain.contains(':') { self.name() } else { plain.to_owned() }
+        if plain.contains(':') {
+            self.name()
+        } else {
+            plain.to_owned()
+        }
     }
 
     fn try_it(&self) -> String {
@@ -199,11 +220,16 @@ impl Destination {
 
 /// A destination with a user and without a password.
 fn without_password(text: &str) -> String {
-    let begin = if text.starts_with(SCHEME) { SCHEME.len() } else { 0 };
+    let begin = if text.starts_with(SCHEME) {
+        SCHEME.len()
+    } else {
+        0
+    };
     let user = text[begin..].rfind('@').map(|end| begin..begin + end);
     let password = user.and_then(|user| Some(user.start + text[user.clone()].find(':')?..user.end));
-    password
-        .map_or(text.to_owned(), |password| format!("{}:…{}", &text[..password.start], &text[password.end..]))
+    password.map_or(text.to_owned(), |password| {
+        format!("{}:…{}", &text[..password.start], &text[password.end..])
+    })
 }
 
 fn problem(text: &str) -> Option<String> {
@@ -215,9 +241,15 @@ fn problem(text: &str) -> Option<String> {
     };
     let unfit = |c: char| c.is_whitespace() || c.is_control() || SHELL.contains(c);
     if text.len() > BYTES_MAX {
-        return Some(format!("{} bytes are no name of a host, at most {BYTES_MAX}", text.len()));
+        return Some(format!(
+            "{} bytes are no name of a host, at most {BYTES_MAX}",
+            text.len()
+        ));
     }
-    if [text, host, user.unwrap_or_default()].iter().any(|part| part.starts_with('-')) {
+    if [text, host, user.unwrap_or_default()]
+        .iter()
+        .any(|part| part.starts_with('-'))
+    {
         return Some("it begins with - like an option".into());
     }
     if let Some(c) = rest.chars().find(|c| unfit(*c)) {
@@ -231,7 +263,11 @@ fn problem(text: &str) -> Option<String> {
         return Some("nobody stands before the @".into());
     }
     if host.is_empty() || is_uri && host.starts_with(':') || host.contains('/') {
-        let form = if is_uri { "ssh://user@host:port" } else { "user@host" };
+        let form = if is_uri {
+            "ssh://user@host:port"
+        } else {
+            "user@host"
+        };
         return Some(format!("{form} is the form"));
     }
     if is_uri { port_problem(host) } else { None }
@@ -283,7 +319,9 @@ impl RemoteFacts {
 
     /// Whether the machine can run the program at all.
     fn fits(&self, to: &Destination, program: &Program) -> Result<(), Error> {
-        let RemoteFacts { system, machine, .. } = self;
+        let RemoteFacts {
+            system, machine, ..
+        } = self;
         if system != "Linux" {
             return Err(to.error(format!("it runs {system}, and Proofload runs on Linux")));
         }
@@ -291,7 +329,9 @@ impl RemoteFacts {
             let ours = program.machine();
             return Err(to
                 .error(format!("it is {machine}, and the program is for {ours}"))
-                .help(format!("name a program that was built for {machine}: `generators.program`")));
+                .help(format!(
+                    "name a program that was built for {machine}: `generators.program`"
+                )));
         }
         Ok(())
     }
@@ -305,7 +345,11 @@ impl RemoteFacts {
     }
 
     fn full(&self, to: &Destination, program: &Program) -> Error {
-        let room = if self.room.is_empty() { "df says nothing" } else { &self.room };
+        let room = if self.room.is_empty() {
+            "df says nothing"
+        } else {
+            &self.room
+        };
         let (folder, bytes) = (&self.folder, program.bytes);
         to.error(format!("no room for the program in {folder}: it has {bytes} bytes; df: {room}")).help(format!(
             "make room there, or have XDG_CACHE_HOME name another folder for that account; programs of earlier versions go with: ssh {} \

@@ -19,7 +19,12 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 const LOOPBACK: &str = "127.0.0.1";
 
 fn host(name: &str) -> AgentHost {
-    AgentHost { proofload: "0.0.0".into(), name: name.into(), processors: 1, timeout: TIMEOUT }
+    AgentHost {
+        proofload: "0.0.0".into(),
+        name: name.into(),
+        processors: 1,
+        timeout: TIMEOUT,
+    }
 }
 
 /// A generator on threads of its own.
@@ -51,35 +56,77 @@ fn three_generators_send_exactly_what_one_would_and_the_server_has_seen_it() {
     let server = Server::start(LOOPBACK);
     let specs = server.evenly(5, 301.0).divided(3, 1);
     let mut fleet = begun(["a", "b", "c"].map(generator).into(), specs);
-    let ran = run_window(&mut fleet, Until::Elapsed(Duration::from_millis(1000)), NEVER);
+    let ran = run_window(
+        &mut fleet,
+        Until::Elapsed(Duration::from_millis(1000)),
+        NEVER,
+    );
     assert!(ran.lost.is_empty(), "{:?}", ran.lost);
     // ⌈1 s · 301/s⌉ whatever the machine does meanwhile, because arrivals are due and not paced.
     assert_eq!((ran.counts.due(), ran.parts.len()), (301, 3));
-    assert_eq!(ran.counts.sent + ran.counts.open.as_ref().map_or(0, |open| open.unsent), 301);
+    assert_eq!(
+        ran.counts.sent + ran.counts.open.as_ref().map_or(0, |open| open.unsent),
+        301
+    );
     assert_eq!(server.requests(), ran.counts.sent);
-    assert_eq!(ran.counts.successful, ran.counts.latency.count() - ran.counts.latency.censored());
-    assert_eq!(ran.parts.iter().map(|part| part.sent).sum::<u64>(), ran.counts.sent);
+    assert_eq!(
+        ran.counts.successful,
+        ran.counts.latency.count() - ran.counts.latency.censored()
+    );
+    assert_eq!(
+        ran.parts.iter().map(|part| part.sent).sum::<u64>(),
+        ran.counts.sent
+    );
     // A p99 takes 1,000 requests.
-    assert!(ran.parts.iter().all(|part| part.lag_p99_ns.is_none() && part.cpu_ns > 0), "{:?}", ran.parts);
-    let hosts: Vec<String> = fleet.generators().into_iter().map(|generator| generator.host).collect();
+    assert!(
+        ran.parts
+            .iter()
+            .all(|part| part.lag_p99_ns.is_none() && part.cpu_ns > 0),
+        "{:?}",
+        ran.parts
+    );
+    let hosts: Vec<String> = fleet
+        .generators()
+        .into_iter()
+        .map(|generator| generator.host)
+        .collect();
     assert_eq!(hosts, ["a", "b", "c"]);
     // Connections stay, and windows follow each other.
     let again = run_window(&mut fleet, Until::Requests(10), NEVER);
-    assert_eq!((again.counts.sent, again.counts.connections_opened), (10, 0));
-    assert_eq!(again.parts.iter().map(|part| part.sent).collect::<Vec<_>>(), [4, 3, 3]);
+    assert_eq!(
+        (again.counts.sent, again.counts.connections_opened),
+        (10, 0)
+    );
+    assert_eq!(
+        again.parts.iter().map(|part| part.sent).collect::<Vec<_>>(),
+        [4, 3, 3]
+    );
 }
 
 #[test]
 fn a_fleet_is_given_one_load_after_another_and_leaves_no_connection_open() {
     let (first, second) = (Server::start(LOOPBACK), Server::start(LOOPBACK));
-    let mut fleet = begun(["a", "b"].map(generator).into(), first.spec(5).divided(2, 1));
+    let mut fleet = begun(
+        ["a", "b"].map(generator).into(),
+        first.spec(5).divided(2, 1),
+    );
     let told = fleet.generators();
-    assert_eq!((told.len(), told[1].name.as_str(), told[1].processors), (2, "b", 1));
+    assert_eq!(
+        (told.len(), told[1].name.as_str(), told[1].processors),
+        (2, "b", 1)
+    );
     let ran = run_window(&mut fleet, Until::Requests(10), NEVER);
     assert_eq!((ran.counts.sent, first.open()), (10, 5));
     fleet.give(second.spec(3).divided(2, 1)).unwrap();
     let ran = run_window(&mut fleet, Until::Requests(10), NEVER);
-    assert_eq!((ran.counts.sent, ran.counts.connections_opened, second.requests()), (10, 3, 10));
+    assert_eq!(
+        (
+            ran.counts.sent,
+            ran.counts.connections_opened,
+            second.requests()
+        ),
+        (10, 3, 10)
+    );
     assert_eq!(first.requests(), 10);
     fleet.rest();
     // The servers' threads see it a little later.
@@ -105,7 +152,13 @@ fn a_generator_that_goes_is_named_the_others_count_and_another_takes_its_place()
     let ran = run_window(&mut fleet, Until::Requests(10), NEVER);
     // Three of the five connections are its.
     assert_eq!((ran.counts.sent, ran.parts.len()), (6, 1));
-    assert_eq!(ran.lost.iter().map(|lost| lost.generator.as_str()).collect::<Vec<_>>(), ["goes"]);
+    assert_eq!(
+        ran.lost
+            .iter()
+            .map(|lost| lost.generator.as_str())
+            .collect::<Vec<_>>(),
+        ["goes"]
+    );
     assert_eq!(fleet.missing(), [1]);
     // It was told, and is told no more.
     assert!(fleet.take_lost().is_empty());
@@ -127,11 +180,16 @@ fn goes_at_run(mut orders: impl io::BufRead, mut answers: impl Write) -> io::Res
         line.clear();
         orders.read_line(&mut line)?;
         let answer = if line.contains("hello") {
-            format!(r#"{{"ready":{{"version":{VERSION},"proofload":"0","host":"h","processors":1}}}}"#)
+            format!(
+                r#"{{"ready":{{"version":{VERSION},"proofload":"0","host":"h","processors":1}}}}"#
+            )
         } else if line.contains("begin") {
             r#"{"generator":"begun"}"#.to_owned()
         } else if let Some(number) = line.strip_prefix("{\"ping\":") {
-            format!("{{\"pong\":{{\"ping\":{},\"clock_ns\":5}}}}", number.trim_end_matches(['}', '\n']))
+            format!(
+                "{{\"pong\":{{\"ping\":{},\"clock_ns\":5}}}}",
+                number.trim_end_matches(['}', '\n'])
+            )
         } else if line.contains("prepare") {
             r#"{"generator":{"prepared":{"number":1}}}"#.to_owned()
         } else {
@@ -147,22 +205,43 @@ fn what_cannot_begin_says_why_and_by_whom_all_of_them_at_once() {
     let mut fleet = Fleet::connect(vec![generator("a")]).unwrap();
     let errors = fleet.give(vec![server.spec(0)]).unwrap_err();
     assert!(errors.len() == 1 && errors[0].is_refusal, "{errors:?}");
-    assert_eq!(errors[0].to_string(), "generator a: load.connections: 0 is too few, at least 1");
+    assert_eq!(
+        errors[0].to_string(),
+        "generator a: load.connections: 0 is too few, at least 1"
+    );
     // Whoever is gone is no part of a later load, and that is told.
     assert_eq!(fleet.missing(), [0]);
 
     let speaks = |name: &str, text: &'static [u8]| Channel::new(name, io::sink(), text, ());
-    let errors =
-        Fleet::connect(vec![speaks("b", b"Last login: Sun Nov 22\n"), generator("well"), speaks("c", b"")]);
-    let said: Vec<String> = errors.unwrap_err().iter().map(FleetError::to_string).collect();
-    assert!(said[0].contains("generator b: ") && said[0].contains("Last login"), "{said:?}");
-    assert_eq!((said[1].as_str(), said.len()), ("generator c ended before it had responded", 2));
+    let errors = Fleet::connect(vec![
+        speaks("b", b"Last login: Sun Nov 22\n"),
+        generator("well"),
+        speaks("c", b""),
+    ]);
+    let said: Vec<String> = errors
+        .unwrap_err()
+        .iter()
+        .map(FleetError::to_string)
+        .collect();
+    assert!(
+        said[0].contains("generator b: ") && said[0].contains("Last login"),
+        "{said:?}"
+    );
+    assert_eq!(
+        (said[1].as_str(), said.len()),
+        ("generator c ended before it had responded", 2)
+    );
 
-    let other = b"{\"ready\":{\"version\":1,\"proofload\":\"9.9\",\"host\":\"d\",\"processors\":1}}\n";
+    let other =
+        b"{\"ready\":{\"version\":1,\"proofload\":\"9.9\",\"host\":\"d\",\"processors\":1}}\n";
     let said = Fleet::connect(vec![speaks("d", other)]).unwrap_err()[0].to_string();
-    let versions =
-        format!("it speaks version 1 of the protocol (Proofload 9.9), and this is version {VERSION} (");
-    assert!(said.contains(&versions) && said.contains("have the same Proofload at both ends"), "{said}");
+    let versions = format!(
+        "it speaks version 1 of the protocol (Proofload 9.9), and this is version {VERSION} ("
+    );
+    assert!(
+        said.contains(&versions) && said.contains("have the same Proofload at both ends"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -171,10 +250,24 @@ fn a_window_that_is_stopped_has_what_was_done_and_nothing_is_sent_behind_it() {
     let mut fleet = begun(vec![generator("a")], vec![server.spec(5)]);
     let asked = AtomicU64::new(0);
     let stopped = || asked.fetch_add(1, Ordering::SeqCst) > 3;
-    let ran = run_window(&mut fleet, Until::Elapsed(Duration::from_secs(60)), &stopped);
-    assert!(ran.lost.is_empty() && ran.parts.len() == 1 && ran.counts.successful > 0, "{ran:?}");
-    assert!(ran.counts.window_ns < 50_000_000_000, "{} ns", ran.counts.window_ns);
-    assert!((0..20).any(|_| is_quiet(&server)), "it still sends six seconds later");
+    let ran = run_window(
+        &mut fleet,
+        Until::Elapsed(Duration::from_secs(60)),
+        &stopped,
+    );
+    assert!(
+        ran.lost.is_empty() && ran.parts.len() == 1 && ran.counts.successful > 0,
+        "{ran:?}"
+    );
+    assert!(
+        ran.counts.window_ns < 50_000_000_000,
+        "{} ns",
+        ran.counts.window_ns
+    );
+    assert!(
+        (0..20).any(|_| is_quiet(&server)),
+        "it still sends six seconds later"
+    );
 }
 
 fn is_quiet(server: &Server) -> bool {
@@ -188,23 +281,38 @@ fn line(request: &Message) -> String {
 }
 
 #[test]
-fn a_generator_that_hears_nothing_ends_itself_also_within_a_window_and_with_an_output_that_nobody_reads() {
+fn a_generator_that_hears_nothing_ends_itself_also_within_a_window_and_with_an_output_that_nobody_reads()
+ {
     const TIMEOUT: Duration = Duration::from_millis(1500);
     let server = Server::start(LOOPBACK);
     let (orders, mut input) = io::pipe().unwrap();
     let (output, answers) = io::pipe().unwrap();
-    let (host, (to, ended)) = (AgentHost { timeout: TIMEOUT, ..host("a") }, channel());
+    let (host, (to, ended)) = (
+        AgentHost {
+            timeout: TIMEOUT,
+            ..host("a")
+        },
+        channel(),
+    );
     std::thread::spawn(move || to.send(serve(orders, answers, host)));
     // As long as nobody has said anything others are still being made ready.
-    assert!(ended.recv_timeout(2 * TIMEOUT).is_err(), "it went before anything came");
+    assert!(
+        ended.recv_timeout(2 * TIMEOUT).is_err(),
+        "it went before anything came"
+    );
     for request in [
         Message::Hello { version: VERSION },
-        Message::Generator(GeneratorRequest::Begin { spec: Box::new(server.spec(5)) }),
+        Message::Generator(GeneratorRequest::Begin {
+            spec: Box::new(server.spec(5)),
+        }),
         Message::Generator(GeneratorRequest::Prepare {
             number: 1,
             until: Until::Elapsed(Duration::from_secs(600)),
         }),
-        Message::Generator(GeneratorRequest::Run { number: 1, start_at_ns: 0 }),
+        Message::Generator(GeneratorRequest::Run {
+            number: 1,
+            start_at_ns: 0,
+        }),
     ] {
         input.write_all(line(&request).as_bytes()).unwrap();
     }
@@ -214,9 +322,16 @@ fn a_generator_that_hears_nothing_ends_itself_also_within_a_window_and_with_an_o
     }
     assert!(ended.try_recv().is_err() && server.requests() > 0);
     // A pong for each of so many pings fills the pipe, and whoever writes waits.
-    input.write_all(line(&Message::Ping(1)).repeat(5_000).as_bytes()).unwrap();
-    let ending = ended.recv_timeout(Duration::from_secs(20)).expect("it ends");
-    assert!(matches!(ending, Err(ServeError::TimedOut { timeout: TIMEOUT })), "{ending:?}");
+    input
+        .write_all(line(&Message::Ping(1)).repeat(5_000).as_bytes())
+        .unwrap();
+    let ending = ended
+        .recv_timeout(Duration::from_secs(20))
+        .expect("it ends");
+    assert!(
+        matches!(ending, Err(ServeError::TimedOut { timeout: TIMEOUT })),
+        "{ending:?}"
+    );
     assert!((0..20).any(|_| is_quiet(&server)), "it still sends");
     drop((input, output));
 }

@@ -24,12 +24,13 @@ mod records;
 use records::{factorial, give, kept, slices};
 
 /// Sets `hostile` in the page if any of it is not treated as text.
-const HOSTILE: &str =
-    "</script><script>globalThis.hostile=1</script><img src=x onerror=globalThis.hostile=1>{{data}}";
+const HOSTILE: &str = "</script><script>globalThis.hostile=1</script><img src=x onerror=globalThis.hostile=1>{{data}}";
 
 fn main() -> io::Result<()> {
     let mut words = env::args_os().skip(1).map(PathBuf::from);
-    let folder = &words.next().ok_or_else(|| io::Error::other("usage: report_pages FOLDER [RECORD...]"))?;
+    let folder = &words
+        .next()
+        .ok_or_else(|| io::Error::other("usage: report_pages FOLDER [RECORD...]"))?;
     fs::create_dir_all(folder)?;
     for place in words {
         let name = place.file_name().unwrap_or_default().to_string_lossy();
@@ -42,15 +43,26 @@ fn main() -> io::Result<()> {
         ("void", failing()),
         ("hostile", hostile()),
         ("many", of_variants((0..64).map(long_name), 12)),
-        ("largest", of_variants((0..200).map(|index| format!("level-{index}")), 50)),
+        (
+            "largest",
+            of_variants((0..200).map(|index| format!("level-{index}")), 50),
+        ),
     ];
     for (name, record) in &reports {
         write(folder, name, &page(record, None))?;
     }
     let (factors, full) = (answering(factorial(2, 0.0)), explained::full());
     write(folder, "factors", &page(&factors, Some(&full)))?;
-    write(folder, "flame", &flame::page(&full, "Log-in: three ways to hash"))?;
-    write(folder, "flame-hostile", &flame::page(&hostile_profile(), HOSTILE))
+    write(
+        folder,
+        "flame",
+        &flame::page(&full, "Log-in: three ways to hash"),
+    )?;
+    write(
+        folder,
+        "flame-hostile",
+        &flame::page(&hostile_profile(), HOSTILE),
+    )
 }
 
 fn page(record: &Record, explanation: Option<&Explanation>) -> String {
@@ -66,7 +78,10 @@ fn write(folder: &Path, name: &str, text: &str) -> io::Result<()> {
 fn times(about_us: f64, seed: usize) -> Latencies {
     let mut times = Latencies::new();
     for index in 0..1000 {
-        let (body, tail) = (explained::noise(seed * 1000 + index), explained::noise(seed + index * 31 + 7));
+        let (body, tail) = (
+            explained::noise(seed * 1000 + index),
+            explained::noise(seed + index * 31 + 7),
+        );
         let us = about_us * (0.8 + 0.4 * body + 0.3 * tail.powi(12) / (1.02 - tail));
         times.record((us * 1000.0) as u64);
     }
@@ -110,8 +125,9 @@ fn failing() -> Record {
     let mut record = records::failing();
     for slice in slices(&mut record) {
         let errors = [("head", "reset"), ("connect", "refused")];
-        slice.counts.errors =
-            errors.map(|(phase, cause)| error(phase, cause, slice.counts.successful / 150)).into();
+        slice.counts.errors = errors
+            .map(|(phase, cause)| error(phase, cause, slice.counts.successful / 150))
+            .into();
     }
     record
 }
@@ -132,7 +148,12 @@ fn hostile() -> Record {
 }
 
 fn hostile_profile() -> Explanation {
-    let path = |name: &str| (vec![explained::frame(name, name, 1, CodeKind::Application)], 10.0);
+    let path = |name: &str| {
+        (
+            vec![explained::frame(name, name, 1, CodeKind::Application)],
+            10.0,
+        )
+    };
     let tree = explained::grown([HOSTILE, "innocent"].map(path));
     let mut explanation = explained::simple();
     explanation.subjects = vec![explained::subject(HOSTILE, HOSTILE, tree, None)];
@@ -142,8 +163,12 @@ fn hostile_profile() -> Explanation {
 }
 
 fn long_name(index: usize) -> String {
-    let words =
-        ["with words", "with_one_long_word_that_breaks_nowhere_at_all_and_goes_on_and_on", "短", "in brief"];
+    let words = [
+        "with words",
+        "with_one_long_word_that_breaks_nowhere_at_all_and_goes_on_and_on",
+        "短",
+        "in brief",
+    ];
     format!("variant {index} {}", words[index % words.len()])
 }
 

@@ -28,18 +28,35 @@ const APART: &str = "The runs were not interleaved: what else changed on this ma
 
 impl Report for ComparedRecords<'_> {
     fn document(&self) -> Document {
-        let Across { findings, shifts, left_out, .. } = self.across;
+        let Across {
+            findings,
+            shifts,
+            left_out,
+            ..
+        } = self.across;
         let of = |name, record: &Record| {
-            NamedText::new(name, format!("{}, {}", record.header.created, record.directory.display()))
+            NamedText::new(
+                name,
+                format!("{}, {}", record.header.created, record.directory.display()),
+            )
         };
-        let mut blocks = vec![DocumentPart::Lines(vec![of("before", self.before), of("after", self.after)])];
+        let mut blocks = vec![DocumentPart::Lines(vec![
+            of("before", self.before),
+            of("after", self.after),
+        ])];
         // One table for each metric, because all figures of a metric have the same unit.
         let compared = |metric: &&Metric| shifts.iter().any(|shift| shift.metric == **metric);
         blocks.extend(
-            Metric::ALL.iter().filter(compared).map(|metric| DocumentPart::Table(table(*metric, shifts))),
+            Metric::ALL
+                .iter()
+                .filter(compared)
+                .map(|metric| DocumentPart::Table(table(*metric, shifts))),
         );
         let remarks = findings.iter().map(Into::into).collect();
-        blocks.push(DocumentPart::Findings(remarks, explained_by(findings.iter())));
+        blocks.push(DocumentPart::Findings(
+            remarks,
+            explained_by(findings.iter()),
+        ));
         let left_out = left_out.iter().map(|line| format!("not compared: {line}"));
         blocks.extend(left_out.map(|line| DocumentPart::Paragraph(Tone::Plain, line)));
         if !shifts.is_empty() {
@@ -62,13 +79,24 @@ impl Report for ComparedRecords<'_> {
 
 fn table(metric: Metric, shifts: &[Shift]) -> Table {
     let figures = ["before", "after", "change", "interval", "blocks"];
-    let mut table = Table::of_figures(metric.row().title, [("variant", ColumnFit::Wrapped)], figures);
-    let figure = |value| Quantity { value, unit: metric.unit() };
+    let mut table = Table::of_figures(
+        metric.row().title,
+        [("variant", ColumnFit::Wrapped)],
+        figures,
+    );
+    let figure = |value| Quantity {
+        value,
+        unit: metric.unit(),
+    };
     for shift in shifts.iter().filter(|shift| shift.metric == metric) {
         let (low, high) = shift.interval.unwrap_or((shift.ratio, shift.ratio));
         let (change, ends) = interval(shift.ratio, low, high);
         let unknown = || format!("unknown: {} of {SESSIONS_MIN} other runs", shift.sessions);
-        let ends = if shift.interval.is_some() { ends } else { unknown() };
+        let ends = if shift.interval.is_some() {
+            ends
+        } else {
+            unknown()
+        };
         table.push(vec![
             Cell::text(&shift.variant),
             Cell::Figure(figure(shift.before)),

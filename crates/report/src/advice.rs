@@ -5,7 +5,8 @@ use analysis::tune::{Confirmation, EffectEstimate, Keep, SettingState, Tuning};
 use analysis::{Outcome, Ruling};
 use model::Metric;
 use model::document::{
-    Cell, Column, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Table, TableRow, Tone,
+    Cell, Column, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Table, TableRow,
+    Tone,
 };
 use model::quantity::{Quantity, change_alone, interval, many, share, span};
 use serde::Serialize;
@@ -139,9 +140,13 @@ impl Advice {
     /// were not tried, with the reasons.
     pub fn of(tuning: &Tuning, skipped: &[(String, String)]) -> Advice {
         let spec = &tuning.spec;
-        let confirmed =
-            tuning.confirmed.as_ref().map(|confirmation| confirmed(tuning, confirmation.as_ref()));
-        let advised = confirmed.as_ref().map_or(Err("not confirmed on fresh runs"), Confirmed::advised);
+        let confirmed = tuning
+            .confirmed
+            .as_ref()
+            .map(|confirmation| confirmed(tuning, confirmation.as_ref()));
+        let advised = confirmed
+            .as_ref()
+            .map_or(Err("not confirmed on fresh runs"), Confirmed::advised);
         let tried = (0..spec.settings.len()).map(|of| tried(tuning, of, advised));
         let skipped = skipped.iter().map(|(name, why)| TriedSetting {
             name: name.clone(),
@@ -163,7 +168,10 @@ impl Advice {
             experiment: None,
             notes: Vec::new(),
             lost: tuning.lost.last().map(|why| {
-                format!("{} failed, without figures: {why}", many(tuning.lost.len() as u64, "block"))
+                format!(
+                    "{} failed, without figures: {why}",
+                    many(tuning.lost.len() as u64, "block")
+                )
             }),
             proposals: Vec::new(),
         }
@@ -171,12 +179,16 @@ impl Advice {
 
     /// The settings that help, confirmed on fresh runs: to be applied, or with a limit open.
     fn chosen(&self) -> impl Iterator<Item = &TriedSetting> {
-        self.settings.iter().filter(|tried| tried.verdict.is_chosen())
+        self.settings
+            .iter()
+            .filter(|tried| tried.verdict.is_chosen())
     }
 
     /// Settings with this verdict.
     pub fn of_worth(&self, verdict: Worth) -> impl Iterator<Item = &TriedSetting> {
-        self.settings.iter().filter(move |tried| tried.verdict == verdict)
+        self.settings
+            .iter()
+            .filter(move |tried| tried.verdict == verdict)
     }
 }
 
@@ -197,8 +209,11 @@ impl TriedSetting {
     /// Short form for a line with other settings of the same verdict.
     fn in_short(&self) -> String {
         let mut told = self.level.clone();
-        if let Some((value, between)) =
-            self.effect.as_ref().filter(|_| self.verdict != Worth::Same).map(self::told)
+        if let Some((value, between)) = self
+            .effect
+            .as_ref()
+            .filter(|_| self.verdict != Worth::Same)
+            .map(self::told)
         {
             told += &format!(" {value} ({between})");
         }
@@ -208,7 +223,9 @@ impl TriedSetting {
 
     /// The reason, and the time until a decision.
     fn remarks(&self) -> impl Iterator<Item = String> {
-        let more = self.more_s.map(|more_s| format!("about {} more would decide it", minutes(more_s)));
+        let more = self
+            .more_s
+            .map(|more_s| format!("about {} more would decide it", minutes(more_s)));
         self.why.clone().into_iter().chain(more)
     }
 }
@@ -223,9 +240,16 @@ fn tried(tuning: &Tuning, of: usize, advised: Result<Worth, &str>) -> TriedSetti
     let setting = &spec.settings[of];
     let (chosen, screened) = (tuning.chosen[of], setting.screened + 1);
     let raced = tuning.won[of];
-    let level = if chosen > 0 { chosen } else { raced.unwrap_or(screened) };
+    let level = if chosen > 0 {
+        chosen
+    } else {
+        raced.unwrap_or(screened)
+    };
     let screened_only = (level != screened).then(|| {
-        format!("its effect and memory are those of {}, which was screened", setting.level(screened))
+        format!(
+            "its effect and memory are those of {}, which was screened",
+            setting.level(screened)
+        )
     });
     let effect = tuning.effect(of, spec.metric);
     let helps = effect.is_some_and(|known| known.is_better(spec.metric));
@@ -233,8 +257,13 @@ fn tried(tuning: &Tuning, of: usize, advised: Result<Worth, &str>) -> TriedSetti
     let worst = held.iter().max_by_key(|(_, ruling)| *ruling);
     let breaks = worst.is_some_and(|(_, ruling)| *ruling == Ruling::Fail);
     let limit = worst.map(|(keep, _)| {
-        let seen = keep.figure.metric().and_then(|metric| tuning.effect(of, metric));
-        let seen = seen.map(|known| format!(" ({})", told(&known).1)).unwrap_or_default();
+        let seen = keep
+            .figure
+            .metric()
+            .and_then(|metric| tuning.effect(of, metric));
+        let seen = seen
+            .map(|known| format!(" ({})", told(&known).1))
+            .unwrap_or_default();
         match breaks {
             true => format!("it breaks the limit {}{seen}", keep.text),
             false => format!("whether it keeps the limit {} is open{seen}", keep.text),
@@ -252,9 +281,10 @@ fn tried(tuning: &Tuning, of: usize, advised: Result<Worth, &str>) -> TriedSetti
             let why: Vec<String> = limit.into_iter().chain(screened_only).collect();
             (Worth::HeldBack, Some(why.join("; ")))
         }
-        SettingState::Better if spec.keep.is_empty() => {
-            (Worth::HeldBack, Some("the chosen settings do better without it".to_owned()))
-        }
+        SettingState::Better if spec.keep.is_empty() => (
+            Worth::HeldBack,
+            Some("the chosen settings do better without it".to_owned()),
+        ),
         SettingState::Better => {
             let why = "the chosen settings do better without it, or keep the limits only so";
             (Worth::HeldBack, Some(why.to_owned()))
@@ -273,7 +303,9 @@ fn tried(tuning: &Tuning, of: usize, advised: Result<Worth, &str>) -> TriedSetti
             .filter(|other| *other != screened && chosen == 0 && raced.is_none())
             .map(|other| setting.level(other).to_owned())
             .collect(),
-        more_s: (verdict == Worth::Undecided).then(|| tuning.more_s(of)).flatten(),
+        more_s: (verdict == Worth::Undecided)
+            .then(|| tuning.more_s(of))
+            .flatten(),
         cost: setting.cost.clone(),
         source: setting.source.clone(),
     }
@@ -285,7 +317,11 @@ fn confirmed(tuning: &Tuning, seen: Option<&Confirmation>) -> Confirmed {
     let limit = |keep: &Keep| {
         let seen = keep.figure.metric().and_then(known);
         let state = seen.map_or(Ruling::Inconclusive, |known| keep.ruling(&known));
-        LimitSeen { limit: keep.text.clone(), state, seen }
+        LimitSeen {
+            limit: keep.text.clone(),
+            state,
+            seen,
+        }
     };
     Confirmed {
         effect: known(spec.metric),
@@ -293,7 +329,9 @@ fn confirmed(tuning: &Tuning, seen: Option<&Confirmation>) -> Confirmed {
         predicted: tuning.predicted(),
         holds: tuning.holds(),
         limits: spec.keep.iter().map(limit).collect(),
-        void: seen.is_none().then(|| "its confirmation is invalid: see its report".to_owned()),
+        void: seen
+            .is_none()
+            .then(|| "its confirmation is invalid: see its report".to_owned()),
     }
 }
 
@@ -318,31 +356,70 @@ impl Report for Advice {
     /// All effects, and the confirmed effect of the choice.
     fn plot(&self) -> Option<Plot> {
         let is_chosen = self.chosen().next().is_some();
-        let outcome = if is_chosen { Outcome::Better } else { Outcome::Inconclusive };
-        let together = self.confirmed.as_ref().and_then(|confirmed| confirmed.effect);
-        let together = together
-            .map(|effect| plotted("all that is chosen, on fresh runs", outcome, "confirmation", &effect));
+        let outcome = if is_chosen {
+            Outcome::Better
+        } else {
+            Outcome::Inconclusive
+        };
+        let together = self
+            .confirmed
+            .as_ref()
+            .and_then(|confirmed| confirmed.effect);
+        let together = together.map(|effect| {
+            plotted(
+                "all that is chosen, on fresh runs",
+                outcome,
+                "confirmation",
+                &effect,
+            )
+        });
         let each = WORDS.iter().flat_map(|(worth, _, word, outcome)| {
             let tried = self.of_worth(*worth);
-            tried.filter_map(move |tried| Some(plotted(&tried.level, *outcome, word, &tried.effect?)))
+            tried.filter_map(move |tried| {
+                Some(plotted(&tried.level, *outcome, word, &tried.effect?))
+            })
         });
         let rows: Vec<plot::PlotRow> = together.into_iter().chain(each).collect();
         let title = format!("What makes {} faster?", self.service);
-        let foot =
-            format!("each figure is averaged over the other settings on and off; {}", span(self.seconds));
+        let foot = format!(
+            "each figure is averaged over the other settings on and off; {}",
+            span(self.seconds)
+        );
         let (metric, margin, foot) = (Some(self.metric.row().title), self.margin, vec![foot]);
-        (!rows.is_empty()).then(|| Plot { title, metric, rows, margin, curves: Vec::new(), foot })
+        (!rows.is_empty()).then(|| Plot {
+            title,
+            metric,
+            rows,
+            margin,
+            curves: Vec::new(),
+            foot,
+        })
     }
 }
 
 /// Words for verdicts in tables and plots.
 const WORDS: [(Worth, Tone, &str, Outcome); 6] = [
     (Worth::Set, Tone::Good, "set", Outcome::Better),
-    (Worth::LimitOpen, Tone::Doubtful, "limit open", Outcome::Better),
+    (
+        Worth::LimitOpen,
+        Tone::Doubtful,
+        "limit open",
+        Outcome::Better,
+    ),
     (Worth::HeldBack, Tone::Notable, "held back", Outcome::Better),
-    (Worth::Same, Tone::Same, "no difference", Outcome::Equivalent),
+    (
+        Worth::Same,
+        Tone::Same,
+        "no difference",
+        Outcome::Equivalent,
+    ),
     (Worth::Worse, Tone::Bad, "worse", Outcome::Worse),
-    (Worth::Undecided, Tone::Doubtful, "undecided", Outcome::Inconclusive),
+    (
+        Worth::Undecided,
+        Tone::Doubtful,
+        "undecided",
+        Outcome::Inconclusive,
+    ),
 ];
 
 fn plotted(name: &str, outcome: Outcome, word: &str, known: &EffectEstimate) -> plot::PlotRow {
@@ -351,7 +428,11 @@ fn plotted(name: &str, outcome: Outcome, word: &str, known: &EffectEstimate) -> 
         name: name.to_owned(),
         outcome,
         word: word.to_uppercase(),
-        span: Some(Ratio { estimate: known.ratio, low: known.low, high: known.high }),
+        span: Some(Ratio {
+            estimate: known.ratio,
+            low: known.low,
+            high: known.high,
+        }),
         told: format!("{value}  ({between})"),
     }
 }
@@ -381,20 +462,40 @@ impl Advice {
             if let (None, Some(lost)) = (self.findable, &self.lost) {
                 return QuestionAnswer::new(lost, Tone::Bad, "invalid", "");
             }
-            let found =
-                |least| format!("effects of {} and more would be found in 8 of 10 runs", share(least));
-            let (subject, found) =
-                ("none of these settings surely makes it faster", self.findable.map(found));
-            return QuestionAnswer::new(subject, Tone::Same, "nothing to set", found.unwrap_or_default());
+            let found = |least| {
+                format!(
+                    "effects of {} and more would be found in 8 of 10 runs",
+                    share(least)
+                )
+            };
+            let (subject, found) = (
+                "none of these settings surely makes it faster",
+                self.findable.map(found),
+            );
+            return QuestionAnswer::new(
+                subject,
+                Tone::Same,
+                "nothing to set",
+                found.unwrap_or_default(),
+            );
         };
         let Some(effect) = &confirmed.effect else {
-            let why = confirmed.void.as_deref().unwrap_or("its confirmation has no interval");
+            let why = confirmed
+                .void
+                .as_deref()
+                .unwrap_or("its confirmation has no interval");
             return QuestionAnswer::new(why, Tone::Bad, "invalid", "");
         };
         let (value, between) = told(effect);
         let mut notes = Vec::new();
-        if let Some(predicted) = confirmed.predicted.filter(|of| *of < effect.low || *of > effect.high) {
-            notes.push(format!("the screening had said {}", change_alone(predicted, 0)));
+        if let Some(predicted) = confirmed
+            .predicted
+            .filter(|of| *of < effect.low || *of > effect.high)
+        {
+            notes.push(format!(
+                "the screening had said {}",
+                change_alone(predicted, 0)
+            ));
         }
         for LimitSeen { limit, state, seen } in &confirmed.limits {
             let seen = seen.as_ref().map(|known| format!(" ({})", told(known).1));
@@ -415,14 +516,21 @@ impl Advice {
         let chosen: Vec<&str> = self.chosen().map(|chosen| chosen.level.as_str()).collect();
         let detail = format!("{seen}, confirmed on fresh runs");
         let answer = match confirmed.advised() {
-            Ok(Worth::Set) => QuestionAnswer::new(chosen.join(", "), Tone::Good, "set these", detail),
+            Ok(Worth::Set) => {
+                QuestionAnswer::new(chosen.join(", "), Tone::Good, "set these", detail)
+            }
             Ok(_) => QuestionAnswer::new(chosen.join(", "), Tone::Doubtful, "limit open", detail),
             Err(why) if effect.is_better(self.metric) => {
                 QuestionAnswer::new(why, Tone::Doubtful, "set nothing", detail)
             }
             Err(_) => {
                 let detail = format!("{seen} on fresh runs");
-                QuestionAnswer::new("what seemed to help did not hold", Tone::Doubtful, "set nothing", detail)
+                QuestionAnswer::new(
+                    "what seemed to help did not hold",
+                    Tone::Doubtful,
+                    "set nothing",
+                    detail,
+                )
             }
         };
         QuestionAnswer { notes, ..answer }
@@ -439,10 +547,16 @@ impl Advice {
             Column::figure("memory").spare(2),
         ];
         let mut table = Table::new(heading, columns);
-        for (verdict, tone, word, _) in WORDS.iter().filter(|(worth, ..)| worth.is_chosen() == chosen) {
+        for (verdict, tone, word, _) in WORDS
+            .iter()
+            .filter(|(worth, ..)| worth.is_chosen() == chosen)
+        {
             for tried in self.of_worth(*verdict) {
                 let (value, between) = tried.effect.as_ref().map(told).unzip();
-                let memory = tried.memory.as_ref().map(|known| change_alone(known.ratio, 0));
+                let memory = tried
+                    .memory
+                    .as_ref()
+                    .map(|known| change_alone(known.ratio, 0));
                 let drawn = tried.effect.map_or(Cell::Missing, |known| {
                     Cell::Interval(Quantity::ratio(known.ratio), Some((known.low, known.high)))
                 });
@@ -454,7 +568,11 @@ impl Advice {
                     drawn,
                     Cell::optional(memory),
                 ]);
-                table.rows.extend(tried.remarks().map(|remark| TableRow::Note(Tone::Faint, remark)));
+                table.rows.extend(
+                    tried
+                        .remarks()
+                        .map(|remark| TableRow::Note(Tone::Faint, remark)),
+                );
             }
         }
         DocumentPart::Table(table)
@@ -463,38 +581,75 @@ impl Advice {
     fn others_lines(&self) -> Vec<NamedText> {
         let line = |(worth, tone, word, _): &(Worth, Tone, &str, Outcome)| {
             let each: Vec<String> = self.of_worth(*worth).map(TriedSetting::in_short).collect();
-            (!each.is_empty()).then(|| NamedText { tone: *tone, ..NamedText::new(*word, each.join("; ")) })
+            (!each.is_empty()).then(|| NamedText {
+                tone: *tone,
+                ..NamedText::new(*word, each.join("; "))
+            })
         };
-        WORDS.iter().filter(|(worth, ..)| !worth.is_chosen()).filter_map(line).collect()
+        WORDS
+            .iter()
+            .filter(|(worth, ..)| !worth.is_chosen())
+            .filter_map(line)
+            .collect()
     }
 
     /// Notes. With `all` they include sources and method.
     fn lines(&self, all: bool) -> Vec<NamedText> {
         let mut lines: Vec<NamedText> = Vec::new();
         for tried in self.chosen().filter(|tried| !tried.cost.is_empty()) {
-            let detail = if all { tried.source.clone() } else { String::new() };
+            let detail = if all {
+                tried.source.clone()
+            } else {
+                String::new()
+            };
             lines.push(NamedText {
                 detail,
                 ..NamedText::new("price", format!("{}: {}", tried.level, tried.cost))
             });
         }
-        if let Some(memory) = self.confirmed.as_ref().and_then(|confirmed| confirmed.memory.as_ref()) {
+        if let Some(memory) = self
+            .confirmed
+            .as_ref()
+            .and_then(|confirmed| confirmed.memory.as_ref())
+        {
             let (value, between) = told(memory);
-            lines.push(NamedText::new("memory", format!("{value} ({between}), all together")));
+            lines.push(NamedText::new(
+                "memory",
+                format!("{value} ({between}), all together"),
+            ));
         }
-        for LimitSeen { limit, seen, .. } in self.confirmed.iter().flat_map(|confirmed| &confirmed.limits) {
-            let seen = seen.as_ref().map(told).map(|(value, between)| format!("{value} ({between})"));
+        for LimitSeen { limit, seen, .. } in self
+            .confirmed
+            .iter()
+            .flat_map(|confirmed| &confirmed.limits)
+        {
+            let seen = seen
+                .as_ref()
+                .map(told)
+                .map(|(value, between)| format!("{value} ({between})"));
             let seen = seen.unwrap_or_else(|| "not measured".to_owned());
             lines.push(NamedText::new("limit", format!("{limit}: {seen}")));
         }
         lines.extend(self.findable.map(share).map(|least| {
-            NamedText::new("power", format!("effects of {least} and more are found in 8 of 10 runs"))
+            NamedText::new(
+                "power",
+                format!("effects of {least} and more are found in 8 of 10 runs"),
+            )
         }));
-        let skipped: Vec<&str> = self.of_worth(Worth::Skipped).map(|tried| tried.name.as_str()).collect();
+        let skipped: Vec<&str> = self
+            .of_worth(Worth::Skipped)
+            .map(|tried| tried.name.as_str())
+            .collect();
         if !skipped.is_empty() {
-            lines.push(NamedText::new("not tried", format!("{} (--list says why)", skipped.join(", "))));
+            lines.push(NamedText::new(
+                "not tried",
+                format!("{} (--list says why)", skipped.join(", ")),
+            ));
         }
-        let untried = self.settings.iter().filter(|tried| !tried.untried_levels.is_empty());
+        let untried = self
+            .settings
+            .iter()
+            .filter(|tried| !tried.untried_levels.is_empty());
         let untried: Vec<&str> = untried.map(|tried| tried.name.as_str()).collect();
         if !untried.is_empty() {
             let how = "(the others are tried where that one helps)";
@@ -507,14 +662,27 @@ impl Advice {
             let how = "each figure is averaged over the other settings on and off; all intervals hold together with 95 %";
             lines.push(NamedText::new("how", how));
         }
-        lines.extend(self.proposals.iter().map(|text| NamedText::new("in the code", text.clone())));
-        lines.extend(self.notes.iter().chain(&self.lost).map(|note| NamedText::new("note", note.clone())));
-        lines.push(NamedText::new("records", format!("{} ({})", self.folder, span(self.seconds))));
+        lines.extend(
+            self.proposals
+                .iter()
+                .map(|text| NamedText::new("in the code", text.clone())),
+        );
+        lines.extend(
+            self.notes
+                .iter()
+                .chain(&self.lost)
+                .map(|note| NamedText::new("note", note.clone())),
+        );
+        lines.push(NamedText::new(
+            "records",
+            format!("{} ({})", self.folder, span(self.seconds)),
+        ));
         lines
     }
 
     fn steps(&self) -> Vec<String> {
-        let picture = (!self.folder.is_empty()).then(|| format!("as a picture: {}/advice.html", self.folder));
+        let picture =
+            (!self.folder.is_empty()).then(|| format!("as a picture: {}/advice.html", self.folder));
         let again = self.experiment.as_ref();
         let again = again.map(|file| format!("to compare both again: proofload run {file}"));
         picture.into_iter().chain(again).collect()
@@ -538,23 +706,54 @@ mod tests {
 
     #[test]
     fn the_summary_has_a_line_for_what_need_not_be_set() {
-        let open =
-            TriedSetting { more_s: Some(350.0), ..tried("huge pages", Worth::Undecided, (1.02, 0.99, 1.06)) };
+        let open = TriedSetting {
+            more_s: Some(350.0),
+            ..tried("huge pages", Worth::Undecided, (1.02, 0.99, 1.06))
+        };
         let why = Some("the chosen settings do better without it".to_owned());
-        let held = TriedSetting { why, ..tried("jemalloc", Worth::HeldBack, (1.034, 1.008, 1.061)) };
+        let held = TriedSetting {
+            why,
+            ..tried("jemalloc", Worth::HeldBack, (1.034, 1.008, 1.061))
+        };
         let cost = "memory for each process".to_owned();
-        let set = TriedSetting { cost, ..tried("2 processes (cluster)", Worth::Set, (1.58, 1.41, 1.77)) };
-        let same =
-            ["UV_THREADPOOL_SIZE=8", "POOL=4"].map(|level| tried(level, Worth::Same, (1.0, 0.98, 1.02)));
+        let set = TriedSetting {
+            cost,
+            ..tried("2 processes (cluster)", Worth::Set, (1.58, 1.41, 1.77))
+        };
+        let same = ["UV_THREADPOOL_SIZE=8", "POOL=4"]
+            .map(|level| tried(level, Worth::Same, (1.0, 0.98, 1.02)));
         let worse = tried("gzip in the service", Worth::Worse, (0.72, 0.62, 0.82));
-        let effect = Some(EffectEstimate { ratio: 1.6, low: 1.5, high: 1.7 });
-        let slower = Some(EffectEstimate { ratio: 1.1, low: 1.05, high: 1.16 });
-        let limit = LimitSeen { limit: "p99 < +25%".to_owned(), state: Ruling::Pass, seen: slower };
+        let effect = Some(EffectEstimate {
+            ratio: 1.6,
+            low: 1.5,
+            high: 1.7,
+        });
+        let slower = Some(EffectEstimate {
+            ratio: 1.1,
+            low: 1.05,
+            high: 1.16,
+        });
+        let limit = LimitSeen {
+            limit: "p99 < +25%".to_owned(),
+            state: Ruling::Pass,
+            seen: slower,
+        };
         let (memory, predicted, holds, void) = (effect, None, true, None);
-        let confirmed = Confirmed { effect, memory, predicted, holds, limits: vec![limit], void };
+        let confirmed = Confirmed {
+            effect,
+            memory,
+            predicted,
+            holds,
+            limits: vec![limit],
+            void,
+        };
         let [first, second] = same;
         let untried_levels = vec!["POOL=2".to_owned(), "POOL=8".to_owned()];
-        let second = TriedSetting { name: "POOL".to_owned(), untried_levels, ..second };
+        let second = TriedSetting {
+            name: "POOL".to_owned(),
+            untried_levels,
+            ..second
+        };
         let mut advice = Advice {
             advice_version: 1,
             service: "node server.js".to_owned(),
@@ -570,7 +769,9 @@ mod tests {
             experiment: Some("tuned.toml".to_owned()),
             notes: Vec::new(),
             lost: Some("1 block failed, without figures: the service fell over".to_owned()),
-            proposals: vec!["Synchronous crypto: pbkdf2Sync, called by inLoop (signer.js:18).".to_owned()],
+            proposals: vec![
+                "Synchronous crypto: pbkdf2Sync, called by inLoop (signer.js:18).".to_owned(),
+            ],
         };
         let plain = |advice: &Advice| {
             anstream::adapter::strip_str(&crate::text::text(&advice.brief(), 100)).to_string()
@@ -579,24 +780,46 @@ mod tests {
         // A choice that may break a limit is not advised.
         let confirmed = advice.confirmed.as_mut().expect("it was confirmed");
         confirmed.limits[0].state = Ruling::Inconclusive;
-        confirmed.limits[0].seen = Some(EffectEstimate { ratio: 1.1, low: 0.9, high: 1.4 });
+        confirmed.limits[0].seen = Some(EffectEstimate {
+            ratio: 1.1,
+            low: 0.9,
+            high: 1.4,
+        });
         advice.settings[0].verdict = confirmed.advised().expect("it helps");
         insta::assert_snapshot!("a_limit_that_is_open", plain(&advice));
     }
 
     #[test]
     fn levels_count_as_untried_unless_they_were_raced() {
-        let levels = ["POOL=2", "POOL=8"].map(|name| SettingLevel { name: name.into(), changes: Vec::new() });
-        let settings = vec![Setting { levels: levels.into(), ..Setting::default() }];
+        let levels = ["POOL=2", "POOL=8"].map(|name| SettingLevel {
+            name: name.into(),
+            changes: Vec::new(),
+        });
+        let settings = vec![Setting {
+            levels: levels.into(),
+            ..Setting::default()
+        }];
         let (metric, keep) = (Metric::Throughput, vec![Keep::read("p99 < +10%").unwrap()]);
-        let mut tuning =
-            Tuning::new(TuneSpec { settings, metric, margin: 0.03, keep, budget_s: 600.0, seed: 1 });
+        let mut tuning = Tuning::new(TuneSpec {
+            settings,
+            metric,
+            margin: 0.03,
+            keep,
+            budget_s: 600.0,
+            seed: 1,
+        });
         tuning.states = vec![SettingState::Better];
-        for (won, level, untried) in [(None, "POOL=2", vec!["POOL=8"]), (Some(2), "POOL=8", vec![])] {
+        for (won, level, untried) in [
+            (None, "POOL=2", vec!["POOL=8"]),
+            (Some(2), "POOL=8", vec![]),
+        ] {
             // The winner broke the limit at a rate, and is not chosen.
             tuning.won = vec![won];
             let tried = Advice::of(&tuning, &[]).settings.remove(0);
-            assert_eq!((tried.level.as_str(), tried.verdict), (level, Worth::HeldBack));
+            assert_eq!(
+                (tried.level.as_str(), tried.verdict),
+                (level, Worth::HeldBack)
+            );
             assert_eq!(tried.untried_levels, untried);
         }
     }

@@ -31,13 +31,19 @@ impl Axis {
     pub fn between(low: f64, high: f64, shortest: f64) -> Axis {
         let (low, high) = (low.ln(), high.ln());
         let short = ((shortest - (high - low)) / 2.0).max(0.0);
-        Axis { low: low - short, high: high + short }
+        Axis {
+            low: low - short,
+            high: high + short,
+        }
     }
 
     /// Adds an empty share of its length at each end.
     pub fn with_room(self, share: f64) -> Axis {
         let room = (self.high - self.low) * share;
-        Axis { low: self.low - room, high: self.high + room }
+        Axis {
+            low: self.low - room,
+            high: self.high + room,
+        }
     }
 
     /// The values at its ends.
@@ -57,7 +63,11 @@ impl Axis {
 
     /// The marks of an axis of ratios, in ascending order. 1 is among them if it is on the axis.
     pub fn marks(self) -> Vec<Mark> {
-        if self.high - self.low < PERCENT_MAX.ln() { self.percents() } else { self.factors() }
+        if self.high - self.low < PERCENT_MAX.ln() {
+            self.percents()
+        } else {
+            self.factors()
+        }
     }
 
     fn percents(self) -> Vec<Mark> {
@@ -67,8 +77,15 @@ impl Axis {
         let places = (low / step).ceil() as i32..=(high / step).floor() as i32;
         let mark = |place: i32| {
             let change = f64::from(place) * step;
-            let label = if place == 0 { "0".to_owned() } else { signed(change * 100.0, decimals) };
-            Mark { ratio: 1.0 + change, label }
+            let label = if place == 0 {
+                "0".to_owned()
+            } else {
+                signed(change * 100.0, decimals)
+            };
+            Mark {
+                ratio: 1.0 + change,
+                label,
+            }
         };
         places.map(mark).collect()
     }
@@ -76,16 +93,24 @@ impl Axis {
     fn factors(self) -> Vec<Mark> {
         self.round()
             .into_iter()
-            .map(|ratio| Mark { ratio, label: format!("×{}", decimal(ratio, 0)) })
+            .map(|ratio| Mark {
+                ratio,
+                label: format!("×{}", decimal(ratio, 0)),
+            })
             .collect()
     }
 
     /// Round numbers on the axis, in ascending order: 1, 10, 100, …, with 2 and 5 in between if these are
     /// few.
     pub fn round(self) -> Vec<f64> {
-        let powers = (self.low / 10_f64.ln()).floor() as i32..=(self.high / 10_f64.ln()).ceil() as i32;
+        let powers =
+            (self.low / 10_f64.ln()).floor() as i32..=(self.high / 10_f64.ln()).ceil() as i32;
         let decades = (self.high - self.low) / 10_f64.ln();
-        let digits: &[f64] = if decades <= 2.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let digits: &[f64] = if decades <= 2.5 {
+            &[1.0, 2.0, 5.0]
+        } else {
+            &[1.0]
+        };
         // Every power of ten, or every second one, and so on. 1 is always included.
         let every = (decades / MARKS_MAX).ceil().max(1.0) as i32;
         let numbers = powers
@@ -98,7 +123,11 @@ impl Axis {
 /// The first of 1, 2, 5, 10, … that is not less than this.
 pub fn round_step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
-    [1.0, 2.0, 5.0].into_iter().map(|step| step * power).find(|step| *step >= least).unwrap_or(10.0 * power)
+    [1.0, 2.0, 5.0]
+        .into_iter()
+        .map(|step| step * power)
+        .find(|step| *step >= least)
+        .unwrap_or(10.0 * power)
 }
 
 #[cfg(test)]
@@ -106,14 +135,27 @@ mod tests {
     use super::*;
 
     fn labels(low: f64, high: f64) -> Vec<String> {
-        Axis::between(low, high, 0.0).marks().into_iter().map(|mark| mark.label).collect()
+        Axis::between(low, high, 0.0)
+            .marks()
+            .into_iter()
+            .map(|mark| mark.label)
+            .collect()
     }
 
     #[test]
     fn marks_are_round_and_have_no_difference_among_them() {
-        assert_eq!(labels(0.96, 1.53), ["0", "+10 %", "+20 %", "+30 %", "+40 %", "+50 %"]);
-        assert_eq!(labels(0.9955, 1.0045), ["−0.4 %", "−0.2 %", "0", "+0.2 %", "+0.4 %"]);
-        assert_eq!(labels(0.19, 21.0), ["×0.2", "×0.5", "×1", "×2", "×5", "×10", "×20"]);
+        assert_eq!(
+            labels(0.96, 1.53),
+            ["0", "+10 %", "+20 %", "+30 %", "+40 %", "+50 %"]
+        );
+        assert_eq!(
+            labels(0.9955, 1.0045),
+            ["−0.4 %", "−0.2 %", "0", "+0.2 %", "+0.4 %"]
+        );
+        assert_eq!(
+            labels(0.19, 21.0),
+            ["×0.2", "×0.5", "×1", "×2", "×5", "×10", "×20"]
+        );
     }
 
     #[test]

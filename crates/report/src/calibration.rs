@@ -48,13 +48,25 @@ impl Report for Calibrated<'_> {
         let findings = &self.conclusion.findings;
         let mut blocks = Vec::new();
         if let Some(calibration) = &self.calibration {
-            blocks.extend([self.alike(calibration), DocumentPart::Table(table(calibration))]);
+            blocks.extend([
+                self.alike(calibration),
+                DocumentPart::Table(table(calibration)),
+            ]);
         }
         let remarks = findings.iter().map(Into::into).collect();
-        blocks.push(DocumentPart::Findings(remarks, explained_by(findings.iter())));
+        blocks.push(DocumentPart::Findings(
+            remarks,
+            explained_by(findings.iter()),
+        ));
         let mut lines = self.calibration.as_ref().map(lines).unwrap_or_default();
-        lines.push(NamedText::new("record", self.record.directory.display().to_string()));
-        blocks.extend([DocumentPart::Lines(lines), DocumentPart::Steps(self.steps())]);
+        lines.push(NamedText::new(
+            "record",
+            self.record.directory.display().to_string(),
+        ));
+        blocks.extend([
+            DocumentPart::Lines(lines),
+            DocumentPart::Steps(self.steps()),
+        ]);
         let plan = &self.record.header.plan;
         Document::new(plan.question.as_ref().unwrap_or(&plan.name), blocks)
     }
@@ -62,7 +74,11 @@ impl Report for Calibrated<'_> {
     /// `calibration` is null if no figures may be shown.
     fn data(&self) -> Value {
         let header = &self.record.header;
-        let variant = header.plan.variants.first().map(|variant| variant.name.as_str());
+        let variant = header
+            .plan
+            .variants
+            .first()
+            .map(|variant| variant.name.as_str());
         json!({
             "calibration_version": 1,
             "experiment": header.plan.name,
@@ -98,16 +114,23 @@ impl Calibrated<'_> {
                 "more than chance, and they are the same; one calibration in twenty shows this without any reason",
             ),
         };
-        let subject = format!("the copies differ by {} {metric}: {meaning}", copies(&noise.copies));
+        let subject = format!(
+            "the copies differ by {} {metric}: {meaning}",
+            copies(&noise.copies)
+        );
         DocumentPart::Answers(vec![QuestionAnswer::new(subject, tone, word, "")])
     }
 
     /// Next steps, each a sentence or a command with its reason.
     fn steps(&self) -> Vec<String> {
-        let Some(calibration) = &self.calibration else { return Vec::new() };
+        let Some(calibration) = &self.calibration else {
+            return Vec::new();
+        };
         let design = &self.experiment.design;
         let file = &self.record.header.experiment;
-        let Some(noise) = calibration.noise(design.metric) else { return Vec::new() };
+        let Some(noise) = calibration.noise(design.metric) else {
+            return Vec::new();
+        };
         let mut steps = Vec::new();
         if noise.copies.differ {
             steps.push(format!(
@@ -125,8 +148,16 @@ impl Calibrated<'_> {
             ));
         }
         let asked = self.estimates();
-        let of = if asked > 1 { format!(", where {asked} estimates share the 5 %") } else { String::new() };
-        let margin = format!("the margin ({}) in {}{of}", share(design.margin), design.metric.row().title);
+        let of = if asked > 1 {
+            format!(", where {asked} estimates share the 5 %")
+        } else {
+            String::new()
+        };
+        let margin = format!(
+            "the margin ({}) in {}{of}",
+            share(design.margin),
+            design.metric.row().title
+        );
         steps.push(if let Some(MarginFound { blocks, run_s, budget_s }) = self.margin_found() {
             let (forecast, budget) = (forecast(&margin, blocks, Some(run_s)), span(budget_s));
             format!("{forecast}: proofload run {file} --budget {budget}")
@@ -147,7 +178,11 @@ impl Calibrated<'_> {
         let noise = calibration.noise(plan.design.metric)?;
         let blocks = noise.blocks_to_find(plan.design.margin, &plan.design, self.estimates())?;
         let run_s = calibration.pace().run_s(blocks, plan.variants.len());
-        Some(MarginFound { blocks, run_s, budget_s: analysis::budget_s(run_s) })
+        Some(MarginFound {
+            blocks,
+            run_s,
+            budget_s: analysis::budget_s(run_s),
+        })
     }
 
     /// Number of the experiment's estimates that share the error probability. One if it compares nothing.
@@ -163,9 +198,17 @@ fn copies(copies: &Copies) -> String {
 
 /// The smallest difference that each budget finds.
 fn table(calibration: &Calibration) -> Table {
-    let found = calibration.metrics.first().map(|first| first.found.as_slice()).unwrap_or_default();
+    let found = calibration
+        .metrics
+        .first()
+        .map(|first| first.found.as_slice())
+        .unwrap_or_default();
     let budget = |found: &analysis::BudgetReach| {
-        Column::figure(format!("{}: {}", span(found.budget_s), many(found.blocks.into(), "block")))
+        Column::figure(format!(
+            "{}: {}",
+            span(found.budget_s),
+            many(found.blocks.into(), "block")
+        ))
     };
     let mut columns = vec![Column::text("found in 8 of 10 runs", ColumnFit::Whole)];
     columns.extend(found.iter().map(budget));
@@ -173,7 +216,12 @@ fn table(calibration: &Calibration) -> Table {
     let mut table = Table::new("", columns);
     for noise in &calibration.metrics {
         let mut cells = vec![Cell::text(noise.metric.row().title)];
-        cells.extend(noise.found.iter().map(|found| Cell::optional(found.difference.map(share))));
+        cells.extend(
+            noise
+                .found
+                .iter()
+                .map(|found| Cell::optional(found.difference.map(share))),
+        );
         cells.push(Cell::Text(copies(&noise.copies)));
         table.push(cells);
     }
@@ -182,28 +230,61 @@ fn table(calibration: &Calibration) -> Table {
 
 /// Components of the noise, and the cost of the calibration.
 fn lines(calibration: &Calibration) -> Vec<NamedText> {
-    let noise = calibration.metrics.iter().map(|noise| NamedText::new("noise", noise_line(noise)));
-    let Calibration { blocks, block_s, first_block_s, steal, .. } = calibration;
+    let noise = calibration
+        .metrics
+        .iter()
+        .map(|noise| NamedText::new("noise", noise_line(noise)));
+    let Calibration {
+        blocks,
+        block_s,
+        first_block_s,
+        steal,
+        ..
+    } = calibration;
     let (each, first) = (span(*block_s), span(*first_block_s));
     let cost = format!(
         "a block of both copies took {each}, the first one {first}; {}",
         many((*blocks).into(), "block")
     );
     let (mean, most) = (share(steal.mean_share), share(steal.max_share));
-    let steal =
-        format!("other virtual machines took {mean} of the CPU time of slices, {most} of the worst one");
-    noise.chain([NamedText::new("cost", cost), NamedText::new("CPU steal", steal)]).collect()
+    let steal = format!(
+        "other virtual machines took {mean} of the CPU time of slices, {most} of the worst one"
+    );
+    noise
+        .chain([
+            NamedText::new("cost", cost),
+            NamedText::new("CPU steal", steal),
+        ])
+        .collect()
 }
 
 fn noise_line(noise: &Noise) -> String {
     let mut spread = vec![format!("{} between blocks' ratios", share(noise.sd_log))];
-    spread.extend(noise.processes_sd.map(|sd| format!("{} between processes", share(sd))));
-    spread.extend(noise.slices_sd.map(|sd| format!("{} between slices of one", share(sd))));
+    spread.extend(
+        noise
+            .processes_sd
+            .map(|sd| format!("{} between processes", share(sd))),
+    );
+    spread.extend(
+        noise
+            .slices_sd
+            .map(|sd| format!("{} between slices of one", share(sd))),
+    );
     let lags = [("blocks", noise.blocks_lag1), ("slices", noise.slices_lag1)];
-    let lags = lags.iter().filter_map(|(of, lag)| Some(format!("{of} {}", signed((*lag)? * 100.0, 0))));
+    let lags = lags
+        .iter()
+        .filter_map(|(of, lag)| Some(format!("{of} {}", signed((*lag)? * 100.0, 0))));
     let lags = lags.collect::<Vec<_>>().join(", ");
-    let lags = if lags.is_empty() { lags } else { format!("; neighbours correlate: {lags}") };
-    format!("{}: σ {}{lags}", noise.metric.row().title, spread.join(", "))
+    let lags = if lags.is_empty() {
+        lags
+    } else {
+        format!("; neighbours correlate: {lags}")
+    };
+    format!(
+        "{}: σ {}{lags}",
+        noise.metric.row().title,
+        spread.join(", ")
+    )
 }
 
 /// Survey of a machine.
@@ -238,27 +319,58 @@ impl Report for Surveyed<'_> {
 
 impl Surveyed<'_> {
     fn title(&self) -> String {
-        let of = |grade| self.hazards.iter().filter(|hazard| hazard.grade == grade).count() as u64;
+        let of = |grade| {
+            self.hazards
+                .iter()
+                .filter(|hazard| hazard.grade == grade)
+                .count() as u64
+        };
         let warnings = of(Grade::Warning);
-        let bad = if warnings == 0 { "no warnings".to_owned() } else { many(warnings, "warning") };
-        let model =
-            self.facts.processors.model.as_ref().map(|model| format!(" ({model})")).unwrap_or_default();
-        format!("This machine{model}: {bad}, {}, {} fine", many(of(Grade::Note), "note"), of(Grade::Fine))
+        let bad = if warnings == 0 {
+            "no warnings".to_owned()
+        } else {
+            many(warnings, "warning")
+        };
+        let model = self
+            .facts
+            .processors
+            .model
+            .as_ref()
+            .map(|model| format!(" ({model})"))
+            .unwrap_or_default();
+        format!(
+            "This machine{model}: {bad}, {}, {} fine",
+            many(of(Grade::Note), "note"),
+            of(Grade::Fine)
+        )
     }
 
     /// How much equal services differed here, if it was measured.
     fn expected(&self) -> DocumentPart {
-        let Some((record, Calibration { metrics, blocks, .. })) = self.calibration else {
-            let how =
-                "To measure the smallest detectable difference: proofload doctor calibrate experiment.toml";
+        let Some((
+            record,
+            Calibration {
+                metrics, blocks, ..
+            },
+        )) = self.calibration
+        else {
+            let how = "To measure the smallest detectable difference: proofload doctor calibrate experiment.toml";
             return DocumentPart::Steps(vec![how.to_owned()]);
         };
-        let noise = metrics.iter().map(|of| format!("{} in {}", share(of.sd_log), of.metric.row().title));
-        let (noise, record) = (noise.collect::<Vec<_>>().join(", "), record.directory.display());
+        let noise = metrics
+            .iter()
+            .map(|of| format!("{} in {}", share(of.sd_log), of.metric.row().title));
+        let (noise, record) = (
+            noise.collect::<Vec<_>>().join(", "),
+            record.directory.display(),
+        );
         let copies = "two equal copies of a service differed from block to block by σ";
         DocumentPart::Lines(vec![NamedText::new(
             "expect",
-            format!("{copies} {noise}, over {}: {record}", many((*blocks).into(), "block")),
+            format!(
+                "{copies} {noise}, over {}: {record}",
+                many((*blocks).into(), "block")
+            ),
         )])
     }
 }

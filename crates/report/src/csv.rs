@@ -38,7 +38,11 @@ pub(crate) fn figure(value: Option<f64>) -> String {
 /// leading formula character. Control characters, which could affect a terminal, are replaced.
 pub(crate) fn name(name: &str) -> String {
     let name = line(name);
-    match name.trim_start_matches([' ', '\u{a0}', '\u{3000}']).chars().next() {
+    match name
+        .trim_start_matches([' ', '\u{a0}', '\u{3000}'])
+        .chars()
+        .next()
+    {
         Some('=' | '+' | '-' | '@' | '＝' | '＋' | '－' | '＠') => format!("'{name}"),
         _ => name,
     }

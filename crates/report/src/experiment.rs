@@ -1,8 +1,8 @@
 //! The report of an experiment: its record and the conclusion, in order. `analysis` draws the conclusions.
 
 use analysis::{
-    Assumption, ComparisonResult, Conclusion, Effect, EffectKind, Exploratory, Finding, Grade, Outcome,
-    Standing, VariantFigures,
+    Assumption, ComparisonResult, Conclusion, Effect, EffectKind, Exploratory, Finding, Grade,
+    Outcome, Standing, VariantFigures,
 };
 use explain::{Explanation, Why};
 use model::document::{Document, DocumentPart, NamedText, QuestionAnswer, Remark, Tone};
@@ -101,9 +101,14 @@ impl<'a> MeasuredRecord<'a> {
     /// Most severe first, like findings. If everything is void no result depends on an assumption, but a
     /// doubtful one may be the reason.
     pub(crate) fn assumptions(&self) -> Vec<&'a Assumption> {
-        let void = self.conclusion.comparisons.iter().all(|of| of.outcome == Outcome::Invalid);
+        let void = self
+            .conclusion
+            .comparisons
+            .iter()
+            .all(|of| of.outcome == Outcome::Invalid);
         let told = |assumption: &&Assumption| !void || assumption.standing == Standing::Doubtful;
-        let mut sorted: Vec<&Assumption> = self.conclusion.assumptions.iter().filter(told).collect();
+        let mut sorted: Vec<&Assumption> =
+            self.conclusion.assumptions.iter().filter(told).collect();
         sorted.sort_by_key(|assumption| match assumption.standing {
             Standing::Doubtful => 0,
             Standing::Unchecked => 1,
@@ -116,7 +121,10 @@ impl<'a> MeasuredRecord<'a> {
     pub(crate) fn steps(&self) -> Vec<String> {
         let mut steps = next(self.record, self.conclusion);
         if self.explanation.is_some() {
-            let (flames, place) = (self.record.directory.join(page::FLAME_PAGE), typed(self.record));
+            let (flames, place) = (
+                self.record.directory.join(page::FLAME_PAGE),
+                typed(self.record),
+            );
             steps.push(format!(
                 "to see where the time goes: {}, or proofload profile {place}",
                 flames.display()
@@ -127,37 +135,70 @@ impl<'a> MeasuredRecord<'a> {
 
     /// The report of an experiment that compares.
     fn compared(&self) -> Document {
-        let MeasuredRecord { record, conclusion, .. } = *self;
-        let mut blocks = vec![DocumentPart::Answers(answer::answers(conclusion, &record.header.plan.design))];
+        let MeasuredRecord {
+            record, conclusion, ..
+        } = *self;
+        let mut blocks = vec![DocumentPart::Answers(answer::answers(
+            conclusion,
+            &record.header.plan.design,
+        ))];
         blocks.extend(tables::effects(conclusion).map(DocumentPart::Table));
         if !conclusion.leading_effects().is_empty() {
             blocks.reverse();
         }
-        blocks.insert(0, DocumentPart::Answers(capacity::answers(record, conclusion)));
-        blocks.extend(capacity::curves(conclusion).into_iter().map(DocumentPart::Table));
+        blocks.insert(
+            0,
+            DocumentPart::Answers(capacity::answers(record, conclusion)),
+        );
+        blocks.extend(
+            capacity::curves(conclusion)
+                .into_iter()
+                .map(DocumentPart::Table),
+        );
         blocks.push(DocumentPart::Table(tables::variants(record, conclusion)));
         blocks.push(DocumentPart::Findings(
             remarks(&conclusion.findings),
             explained_by(conclusion.findings.iter()),
         ));
-        blocks.extend(tables::parts(conclusion).into_iter().map(DocumentPart::Table));
+        blocks.extend(
+            tables::parts(conclusion)
+                .into_iter()
+                .map(DocumentPart::Table),
+        );
         if let Some(explanation) = self.explanation {
-            blocks.push(DocumentPart::Heading(Tone::Strong, "Where the time goes".to_owned()));
+            blocks.push(DocumentPart::Heading(
+                Tone::Strong,
+                "Where the time goes".to_owned(),
+            ));
             blocks.extend(Why::of(explanation).blocks());
         }
-        let mut method =
-            vec![DocumentPart::Lines([self.place(), method::method(record, conclusion)].concat())];
+        let mut method = vec![DocumentPart::Lines(
+            [self.place(), method::method(record, conclusion)].concat(),
+        )];
         let assumptions: Vec<NamedText> = self.assumptions().into_iter().map(assumption).collect();
         if !assumptions.is_empty() {
-            method.push(DocumentPart::Heading(Tone::Strong, "Assumptions".to_owned()));
+            method.push(DocumentPart::Heading(
+                Tone::Strong,
+                "Assumptions".to_owned(),
+            ));
             method.push(DocumentPart::Lines(assumptions));
         }
-        blocks.push(DocumentPart::Folded("How it was measured, and assumptions".to_owned(), method));
+        blocks.push(DocumentPart::Folded(
+            "How it was measured, and assumptions".to_owned(),
+            method,
+        ));
         // Not the page in the record's folder, because the record may come from an untrusted source.
-        let look = self.has_page.then(|| format!("to look at it: proofload report {} --open", typed(record)));
-        blocks.push(DocumentPart::Steps(self.steps().into_iter().chain(look).collect()));
+        let look = self
+            .has_page
+            .then(|| format!("to look at it: proofload report {} --open", typed(record)));
+        blocks.push(DocumentPart::Steps(
+            self.steps().into_iter().chain(look).collect(),
+        ));
         let headline = Some(headline(record, conclusion));
-        Document { headline, ..Document::new(self.title(), blocks) }
+        Document {
+            headline,
+            ..Document::new(self.title(), blocks)
+        }
     }
 }
 
@@ -197,7 +238,11 @@ fn assumption(of: &Assumption) -> NamedText {
         Standing::Unchecked => (Tone::Faint, "unchecked"),
         Standing::Supported => (Tone::Faint, "supported"),
     };
-    NamedText { tone, detail: of.evidence.clone(), ..NamedText::new(word, of.statement) }
+    NamedText {
+        tone,
+        detail: of.evidence.clone(),
+        ..NamedText::new(word, of.statement)
+    }
 }
 
 /// The program whose output contains the reason of a failed run.
@@ -223,14 +268,24 @@ fn said_by(record: &Record) -> Option<&'static str> {
 /// The command that runs the experiment again.
 fn again(record: &Record) -> String {
     let header = &record.header;
-    let against = header.plan.against.as_ref().map(Against::flags).unwrap_or_default();
+    let against = header
+        .plan
+        .against
+        .as_ref()
+        .map(Against::flags)
+        .unwrap_or_default();
     let mut words = vec![header.experiment.clone()];
     let command = match header.made_by {
         MadeBy::Load => "run",
         MadeBy::Run => {
             let typed = typed_flags(header);
             // A limit from a flag does not require limits in the file.
-            words.extend(typed.iter().any(|word| word == "--limit").then(|| "--gate".to_owned()));
+            words.extend(
+                typed
+                    .iter()
+                    .any(|word| word == "--limit")
+                    .then(|| "--gate".to_owned()),
+            );
             words.extend(typed);
             "run"
         }
@@ -242,12 +297,22 @@ fn again(record: &Record) -> String {
         }
         MadeBy::Calibrate => {
             let variant = header.plan.variants.first();
-            words.extend(variant.into_iter().flat_map(|of| ["--variant".to_owned(), of.name.clone()]));
+            words.extend(
+                variant
+                    .into_iter()
+                    .flat_map(|of| ["--variant".to_owned(), of.name.clone()]),
+            );
             "doctor calibrate"
         }
         MadeBy::Tune => {
             // A step of a tuning has its own file, because the typed command refers to the original service.
-            words = vec![record.directory.join("experiment.toml").display().to_string()];
+            words = vec![
+                record
+                    .directory
+                    .join("experiment.toml")
+                    .display()
+                    .to_string(),
+            ];
             "run"
         }
     };
@@ -260,7 +325,11 @@ fn typed_flags(header: &Header) -> Vec<String> {
     let is_typed = header.plan.design.explain && header.command.contains(&explain);
     let limits = header.plan.gate.iter().filter(|entry| entry.line.is_none());
     let limits = limits.flat_map(|entry| ["--limit".to_owned(), entry.limit.to_string()]);
-    Some(explain).filter(|_| is_typed).into_iter().chain(limits).collect()
+    Some(explain)
+        .filter(|_| is_typed)
+        .into_iter()
+        .chain(limits)
+        .collect()
 }
 
 /// The command that repeats the run with its seed, and with its budget if that was typed. A load has no file:
@@ -293,7 +362,10 @@ pub(crate) fn repeat(record: &Record) -> String {
 
 fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
     if let Some(who) = said_by(record) {
-        return vec![format!("look at what {who} said: {}", record.directory.join("logs").display())];
+        return vec![format!(
+            "look at what {who} said: {}",
+            record.directory.join("logs").display()
+        )];
     }
     if conclusion.is_void() {
         return vec!["fix what makes it invalid, then run again".to_owned()];
@@ -302,16 +374,28 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
         return vec![few.remedy.to_string()];
     }
     let again = again(record);
-    let needed_s = conclusion.comparisons.iter().filter_map(|comparison| comparison.seconds_needed);
+    let needed_s = conclusion
+        .comparisons
+        .iter()
+        .filter_map(|comparison| comparison.seconds_needed);
     let leading = conclusion.leading_effects();
     let answered = !leading.is_empty() && leading.iter().all(|effect| effect.outcome.is_decided());
-    let decide = needed_s.reduce(f64::max).filter(|_| !answered).map(|needed_s| {
-        let budget = span(analysis::budget_s(needed_s));
-        format!("to decide what is inconclusive: {again} --budget {budget}")
-    });
-    let hold = format!("to see whether it holds: {again} --seed {}", record.header.seed + 1);
+    let decide = needed_s
+        .reduce(f64::max)
+        .filter(|_| !answered)
+        .map(|needed_s| {
+            let budget = span(analysis::budget_s(needed_s));
+            format!("to decide what is inconclusive: {again} --budget {budget}")
+        });
+    let hold = format!(
+        "to see whether it holds: {again} --seed {}",
+        record.header.seed + 1
+    );
     let hold = (record.header.made_by != MadeBy::Load).then_some(hold);
-    let request = format!("for a pull request: proofload report {} --format md", typed(record));
+    let request = format!(
+        "for a pull request: proofload report {} --format md",
+        typed(record)
+    );
     decide.into_iter().chain(hold).chain([request]).collect()
 }
 
@@ -332,17 +416,29 @@ impl MeasuredRecord<'_> {
         let (record, conclusion) = (self.record, self.conclusion);
         let mut blocks = Vec::new();
         if state(record, conclusion) == RunState::Broken {
-            blocks.push(DocumentPart::Paragraph(Tone::Bad, headline(record, conclusion)));
+            blocks.push(DocumentPart::Paragraph(
+                Tone::Bad,
+                headline(record, conclusion),
+            ));
         }
         blocks.push(invalid(&conclusion.findings));
-        blocks.push(DocumentPart::Verdicts(capacity::answers(record, conclusion)));
+        blocks.push(DocumentPart::Verdicts(capacity::answers(
+            record, conclusion,
+        )));
         blocks.extend(verdicts(record, conclusion));
         if let [_] = conclusion.capacities.as_slice() {
-            blocks.extend(capacity::curves(conclusion).into_iter().map(DocumentPart::Table));
+            blocks.extend(
+                capacity::curves(conclusion)
+                    .into_iter()
+                    .map(DocumentPart::Table),
+            );
         } else if conclusion.comparisons.is_empty() && conclusion.capacities.is_empty() {
             blocks.push(DocumentPart::Table(tables::variants(record, conclusion)));
         }
-        blocks.push(DocumentPart::Paragraph(Tone::Plain, course(record, conclusion)));
+        blocks.push(DocumentPart::Paragraph(
+            Tone::Plain,
+            course(record, conclusion),
+        ));
         blocks.push(DocumentPart::Lines(self.leads()));
         Document::new(self.title(), blocks)
     }
@@ -351,13 +447,20 @@ impl MeasuredRecord<'_> {
     fn leads(&self) -> Vec<NamedText> {
         let mut lines = warnings(&self.conclusion.findings);
         if said_by(self.record).is_some() {
-            lines.push(NamedText::new("Logs", self.record.directory.join("logs").display().to_string()));
+            lines.push(NamedText::new(
+                "Logs",
+                self.record.directory.join("logs").display().to_string(),
+            ));
         }
         let (record, place) = (self.record, typed(self.record));
         if self.explanation.is_some() {
             lines.push(lead("Profile", format!("proofload profile {place}")));
         }
-        let place = if self.is_latest { String::new() } else { format!(" {place}") };
+        let place = if self.is_latest {
+            String::new()
+        } else {
+            format!(" {place}")
+        };
         lines.push(lead("Report", format!("proofload report{place} --open")));
         lines.push(lead("Repeat", repeat(record)));
         lines
@@ -370,22 +473,32 @@ pub(crate) fn typed(record: &Record) -> String {
 }
 
 fn lead(name: &str, command: String) -> NamedText {
-    NamedText { command: Some(command), ..NamedText::new(name, "") }
+    NamedText {
+        command: Some(command),
+        ..NamedText::new(name, "")
+    }
 }
 
 /// Merges findings of the same check and remedy, with further evidence below the first.
 pub(crate) fn remarks<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Remark> {
-    let alike = findings.into_iter().map(|of| ((of.check, of.grade, &of.remedy.text), of));
+    let alike = findings
+        .into_iter()
+        .map(|of| ((of.check, of.grade, &of.remedy.text), of));
     let remark = |(_, all): (_, Vec<&Finding>)| {
         let cases = all[1..].iter().map(|of| of.evidence.to_string()).collect();
-        Remark { cases, ..all[0].into() }
+        Remark {
+            cases,
+            ..all[0].into()
+        }
     };
     model::grouped(alike).into_iter().map(remark).collect()
 }
 
 /// Findings that forbid a conclusion are shown completely, before everything else.
 pub(crate) fn invalid(findings: &[Finding]) -> DocumentPart {
-    let grave = findings.iter().filter(|finding| finding.grade == Grade::Invalid);
+    let grave = findings
+        .iter()
+        .filter(|finding| finding.grade == Grade::Invalid);
     DocumentPart::Findings(remarks(grave), None)
 }
 
@@ -393,15 +506,25 @@ pub(crate) fn invalid(findings: &[Finding]) -> DocumentPart {
 /// severe findings by number.
 pub(crate) fn warnings(findings: &[Finding]) -> Vec<NamedText> {
     let told = |finding: &&Finding| finding.grade.is_grave();
-    let warnings = findings.iter().filter(|finding| finding.grade == Grade::Warning);
+    let warnings = findings
+        .iter()
+        .filter(|finding| finding.grade == Grade::Warning);
     let checks = model::distinct(warnings.map(|finding| finding.check));
     let mut lines = Vec::new();
     if let [first, others @ ..] = checks.as_slice() {
-        let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
+        let more = if others.is_empty() {
+            String::new()
+        } else {
+            format!(", and {} more", others.len())
+        };
         let text = format!("{} ({}){more}", first.row().title, first.number());
-        lines.push(NamedText { tone: Tone::Doubtful, ..NamedText::new("Warnings", text) });
+        lines.push(NamedText {
+            tone: Tone::Doubtful,
+            ..NamedText::new("Warnings", text)
+        });
     }
-    lines.extend(explained_by(findings.iter().filter(told)).map(|command| lead("Explain", command)));
+    lines
+        .extend(explained_by(findings.iter().filter(told)).map(|command| lead("Explain", command)));
     lines
 }
 
@@ -410,10 +533,14 @@ pub(crate) fn warnings(findings: &[Finding]) -> Vec<NamedText> {
 fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<DocumentPart> {
     let all = &conclusion.comparisons;
     let void = all.iter().all(|one| one.outcome == Outcome::Invalid);
-    let of_effect = |effect: &Effect| of_effect(conclusion, effect, record.header.plan.design.margin);
+    let of_effect =
+        |effect: &Effect| of_effect(conclusion, effect, record.header.plan.design.margin);
     let told = answer::groups(conclusion).flat_map(answer::told);
     let told = told.take(if void { 1 } else { all.len() });
-    let interactions = conclusion.effects.iter().filter(|effect| effect.interacts());
+    let interactions = conclusion
+        .effects
+        .iter()
+        .filter(|effect| effect.interacts());
     let ranked = |effect: &Effect| (true, distance(effect.estimate.as_ref()), of_effect(effect));
     let compared = told.map(|one| compared(record, conclusion, one));
     let mut ranked: Vec<Ranked> = compared.chain(interactions.map(ranked)).collect();
@@ -430,7 +557,10 @@ fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<DocumentPart> {
     let shown = answers.into_iter().take(VERDICTS_MAX);
     let more = (more > 0).then(|| format!("and {more} more: proofload report"));
     let more = more.map(|more| DocumentPart::Paragraph(Tone::Faint, more));
-    [DocumentPart::Verdicts(shown.collect())].into_iter().chain(more).collect()
+    [DocumentPart::Verdicts(shown.collect())]
+        .into_iter()
+        .chain(more)
+        .collect()
 }
 
 /// Distance of a ratio from no difference.
@@ -440,19 +570,47 @@ fn distance(estimate: Option<&Estimate>) -> f64 {
 
 fn compared(record: &Record, conclusion: &Conclusion, of: &ComparisonResult) -> Ranked {
     let design = &record.header.plan.design;
-    let margin = if of.is_slight { within(design.margin) } else { held_against(of.outcome, design.margin) };
-    let detail = match of.estimate.as_ref().filter(|_| of.outcome != Outcome::Invalid).map(change) {
+    let margin = if of.is_slight {
+        within(design.margin)
+    } else {
+        held_against(of.outcome, design.margin)
+    };
+    let detail = match of
+        .estimate
+        .as_ref()
+        .filter(|_| of.outcome != Outcome::Invalid)
+        .map(change)
+    {
         Some((value, interval)) => {
-            format!("{value} {} (95 % CI {interval}){margin}", answer::judged_of(of, design))
+            format!(
+                "{value} {} (95 % CI {interval}){margin}",
+                answer::judged_of(of, design)
+            )
         }
         None => answer::detail(of, conclusion, design),
     };
-    let beside = if of.outcome == Outcome::Invalid { Vec::new() } else { beside(of, design.margin) };
-    let HeadlineSides { candidate, baseline, context } = HeadlineSides::of(&record.header.plan, of);
+    let beside = if of.outcome == Outcome::Invalid {
+        Vec::new()
+    } else {
+        beside(of, design.margin)
+    };
+    let HeadlineSides {
+        candidate,
+        baseline,
+        context,
+    } = HeadlineSides::of(&record.header.plan, of);
     let subject = format!("{context}{candidate} vs {baseline}");
     let answer = QuestionAnswer::new(subject, of.outcome.into(), &answer::word_of(of), detail);
-    let notes = if beside.is_empty() { beside } else { vec![beside.join(" · ")] };
-    (of.outcome.is_decided(), distance(of.estimate.as_ref()), QuestionAnswer { notes, ..answer })
+    let notes = if beside.is_empty() {
+        beside
+    } else {
+        vec![beside.join(" · ")]
+    };
+    (
+        of.outcome.is_decided(),
+        distance(of.estimate.as_ref()),
+        QuestionAnswer { notes, ..answer },
+    )
 }
 
 /// The margin, if the outcome depends on it.
@@ -469,27 +627,62 @@ fn within(margin: f64) -> String {
 
 /// The amounts behind a ratio, other metrics with differences beyond chance, and the effort until a decision.
 fn beside(of: &ComparisonResult, margin: f64) -> Vec<String> {
-    let amount = |value: Option<f64>| Some(Quantity { value: value?, unit: of.metric.unit() }.to_string());
+    let amount = |value: Option<f64>| {
+        Some(
+            Quantity {
+                value: value?,
+                unit: of.metric.unit(),
+            }
+            .to_string(),
+        )
+    };
     let amounts = amount(of.baseline_value).zip(amount(of.candidate_value));
-    let per_core = if of.per_second.is_some() { " per core" } else { "" };
-    let amounts = amounts.map(|(baseline, candidate)| format!("{baseline} → {candidate}{per_core}"));
-    let by_the_clock = of.per_second.as_ref().map(|clock| format!("by the clock {}", change(clock).0));
+    let per_core = if of.per_second.is_some() {
+        " per core"
+    } else {
+        ""
+    };
+    let amounts =
+        amounts.map(|(baseline, candidate)| format!("{baseline} → {candidate}{per_core}"));
+    let by_the_clock = of
+        .per_second
+        .as_ref()
+        .map(|clock| format!("by the clock {}", change(clock).0));
     let differs = |other: &&Exploratory| other.estimate.low > 1.0 || other.estimate.high < 1.0;
     let others = of.exploratory.iter().filter(differs);
-    let others =
-        others.map(|other| format!("{} {}", other.metric.row().heading, change_or_saving(&other.estimate)));
-    let needed = of.blocks_needed.map(|blocks| forecast(&share(margin), blocks, of.seconds_needed));
-    amounts.into_iter().chain(by_the_clock).chain(others).chain(needed).collect()
+    let others = others.map(|other| {
+        format!(
+            "{} {}",
+            other.metric.row().heading,
+            change_or_saving(&other.estimate)
+        )
+    });
+    let needed = of
+        .blocks_needed
+        .map(|blocks| forecast(&share(margin), blocks, of.seconds_needed));
+    amounts
+        .into_iter()
+        .chain(by_the_clock)
+        .chain(others)
+        .chain(needed)
+        .collect()
 }
 
 fn of_effect(conclusion: &Conclusion, effect: &Effect, margin: f64) -> QuestionAnswer {
-    let (judged, margin) = (answer::judged_by(conclusion, effect), held_against(effect.outcome, margin));
-    let detail = effect.estimate.as_ref().map(change).map(|(value, interval)| match effect.kind {
-        EffectKind::Main => format!("{value} {judged} on average (95 % CI {interval}){margin}"),
-        EffectKind::Interaction => {
-            format!("with both, {value} {judged} on top of each alone (95 % CI {interval})")
-        }
-    });
+    let (judged, margin) = (
+        answer::judged_by(conclusion, effect),
+        held_against(effect.outcome, margin),
+    );
+    let detail = effect
+        .estimate
+        .as_ref()
+        .map(change)
+        .map(|(value, interval)| match effect.kind {
+            EffectKind::Main => format!("{value} {judged} on average (95 % CI {interval}){margin}"),
+            EffectKind::Interaction => {
+                format!("with both, {value} {judged} on top of each alone (95 % CI {interval})")
+            }
+        });
     QuestionAnswer::new(
         &effect.label,
         tables::tone(effect),
@@ -532,10 +725,18 @@ fn course(record: &Record, conclusion: &Conclusion) -> String {
     if requests == 0 {
         // Without a complete block, the requests of the warm-up.
         let slices = record.trials().flat_map(|trial| &trial.slices);
-        RequestOutcome { due: requests, failed } = slices.map(|slice| slice.counts.outcome()).sum();
+        RequestOutcome {
+            due: requests,
+            failed,
+        } = slices.map(|slice| slice.counts.outcome()).sum();
     }
     let failed = format!("{} of {} failed", count(failed), many(requests, "request"));
-    let parts =
-        [Some(blocks), Some(load_short(record)), method::seen_for(record), cores_short(record), Some(failed)];
+    let parts = [
+        Some(blocks),
+        Some(load_short(record)),
+        method::seen_for(record),
+        cores_short(record),
+        Some(failed),
+    ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use foreign::{About, Audit, CheckResult, ComparisonAnswer, FindingCase, LabelComparison, RunGroup, ToolRun};
+use foreign::{
+    About, Audit, CheckResult, ComparisonAnswer, FindingCase, LabelComparison, RunGroup, ToolRun,
+};
 use model::quantity::{Quantity, count, many, rate, span};
 use model::{FindingCode, Grade};
 use serde_json::{Value, json};
@@ -38,8 +40,10 @@ pub struct Audited<'a> {
 impl Report for Audited<'_> {
     fn document(&self) -> Document {
         let audit = self.audit;
-        let mut blocks: Vec<DocumentPart> =
-            ways(audit).into_iter().map(|way| DocumentPart::Paragraph(Tone::Faint, way)).collect();
+        let mut blocks: Vec<DocumentPart> = ways(audit)
+            .into_iter()
+            .map(|way| DocumentPart::Paragraph(Tone::Faint, way))
+            .collect();
         blocks.push(DocumentPart::Table(runs(audit)));
         for file in audit.files.iter().filter(|file| !file.unread.is_empty()) {
             let text = format!("{}: {}", file.file, file.not_read());
@@ -47,21 +51,38 @@ impl Report for Audited<'_> {
         }
         for file in audit.files.iter().filter(|file| file.too_many_runs) {
             let most = count(foreign::RUNS_MAX as u64);
-            let text = format!("{}: more than {most} runs, the rest was not read", file.file);
+            let text = format!(
+                "{}: more than {most} runs, the rest was not read",
+                file.file
+            );
             blocks.push(DocumentPart::Paragraph(Tone::Doubtful, text));
         }
         blocks.extend(
-            self.comparison.as_ref().map(|comparison| DocumentPart::Answers(vec![answer(comparison)])),
+            self.comparison
+                .as_ref()
+                .map(|comparison| DocumentPart::Answers(vec![answer(comparison)])),
         );
-        let mut remarks: Vec<Remark> = audit.findings.iter().map(|found| remark(found, audit)).collect();
+        let mut remarks: Vec<Remark> = audit
+            .findings
+            .iter()
+            .map(|found| remark(found, audit))
+            .collect();
         // Findings of one kind have the same remedy, which is shown once.
-        for at in (1..remarks.len()).filter(|at| audit.findings[*at].remedy == audit.findings[*at - 1].remedy)
+        for at in (1..remarks.len())
+            .filter(|at| audit.findings[*at].remedy == audit.findings[*at - 1].remedy)
         {
             remarks[at].remedy.clear();
         }
         blocks.push(DocumentPart::Findings(remarks, None));
-        blocks.push(DocumentPart::Heading(Tone::Strong, "What stands".to_owned()));
-        blocks.extend(self.stands().into_iter().map(|text| DocumentPart::Paragraph(Tone::Plain, text)));
+        blocks.push(DocumentPart::Heading(
+            Tone::Strong,
+            "What stands".to_owned(),
+        ));
+        blocks.extend(
+            self.stands()
+                .into_iter()
+                .map(|text| DocumentPart::Paragraph(Tone::Plain, text)),
+        );
         if self.comparison.is_none() && audit.groups.len() > 1 {
             let text = "--compare A B compares two labels (by name or number)";
             blocks.push(DocumentPart::Steps(vec![text.to_owned()]));
@@ -91,17 +112,30 @@ impl Audited<'_> {
         let [file] = self.audit.files.as_slice() else {
             return format!("{runs}{labels} in {} files", self.audit.files.len());
         };
-        format!("{runs}{labels} in {}", if file.file == "-" { "what was piped in" } else { &file.file })
+        format!(
+            "{runs}{labels} in {}",
+            if file.file == "-" {
+                "what was piped in"
+            } else {
+                &file.file
+            }
+        )
     }
 
     /// Valid statements despite the findings.
     fn stands(&self) -> Vec<String> {
-        let lines: Vec<String> = self.audit.groups.iter().filter_map(|group| self.pooled(group)).collect();
+        let lines: Vec<String> = self
+            .audit
+            .groups
+            .iter()
+            .filter_map(|group| self.pooled(group))
+            .collect();
         if !lines.is_empty() {
             return lines;
         }
         let void = |about: About| {
-            let voids = |found: &CheckResult| found.grade == Grade::Invalid && found.check.about() == about;
+            let voids =
+                |found: &CheckResult| found.grade == Grade::Invalid && found.check.about() == about;
             self.audit.findings.iter().any(voids)
         };
         let text = match self.audit.runs.len() {
@@ -114,7 +148,9 @@ impl Audited<'_> {
             _ if void(About::Run) || void(About::Throughput) => {
                 "No difference between labels. What is not invalid above describes single runs."
             }
-            _ => "The requests per second, as figures of single runs, and no difference between labels.",
+            _ => {
+                "The requests per second, as figures of single runs, and no difference between labels."
+            }
         };
         vec![text.to_owned()]
     }
@@ -146,11 +182,20 @@ fn answer(comparison: &LabelComparison) -> QuestionAnswer {
         other => (&[][..], other.shown()),
     };
     let answer = match ratio {
-        Some(ratio) => QuestionAnswer::new(subject, Tone::Strong, "ratio", format!("{ratio} throughput")),
+        Some(ratio) => QuestionAnswer::new(
+            subject,
+            Tone::Strong,
+            "ratio",
+            format!("{ratio} throughput"),
+        ),
         None => QuestionAnswer::new(subject, Tone::Bad, "invalid", "no ratio"),
     };
     QuestionAnswer {
-        notes: reasons.iter().chain(&comparison.worth).map(|note| format!("– {note}")).collect(),
+        notes: reasons
+            .iter()
+            .chain(&comparison.worth)
+            .map(|note| format!("– {note}"))
+            .collect(),
         ..answer
     }
 }
@@ -162,15 +207,24 @@ fn remark(found: &CheckResult, audit: &Audit) -> Remark {
         About::Comparison => Some("comparison"),
         About::Run => None,
     };
-    let mark = about.filter(|_| found.grade == Grade::Invalid).map(str::to_owned);
-    Remark { mark, cases: case_lines(found, audit), ..Remark::from(&found.finding) }
+    let mark = about
+        .filter(|_| found.grade == Grade::Invalid)
+        .map(str::to_owned);
+    Remark {
+        mark,
+        cases: case_lines(found, audit),
+        ..Remark::from(&found.finding)
+    }
 }
 
 /// A finding in version 1 of the format: its evidence is a statement, and figures are plain numbers whose
 /// names end in their unit.
 fn finding_json(found: &CheckResult) -> Value {
     let case = |case: &FindingCase| {
-        let figures = case.evidence.figures().map(|(name, quantity)| (name, quantity.value));
+        let figures = case
+            .evidence
+            .figures()
+            .map(|(name, quantity)| (name, quantity.value));
         json!({
             "label": case.label,
             "runs": case.runs,
@@ -193,7 +247,10 @@ fn finding_json(found: &CheckResult) -> Value {
 fn case_lines(found: &CheckResult, audit: &Audit) -> Vec<String> {
     let mut alike: Vec<(&str, Vec<&FindingCase>)> = Vec::new();
     for case in &found.cases {
-        match alike.iter().position(|(evidence, _)| *evidence == case.evidence.as_str()) {
+        match alike
+            .iter()
+            .position(|(evidence, _)| *evidence == case.evidence.as_str())
+        {
             Some(at) => alike[at].1.push(case),
             // Cases beyond the limit need not be grouped.
             None if alike.len() <= CASES_MAX => alike.push((&case.evidence, vec![case])),
@@ -206,26 +263,49 @@ fn case_lines(found: &CheckResult, audit: &Audit) -> Vec<String> {
     {
         return Vec::new();
     }
-    let told: usize = alike.iter().take(CASES_MAX).map(|(_, cases)| cases.len()).sum();
-    let lines = alike.iter().take(CASES_MAX).map(|(evidence, cases)| case_line(evidence, cases, audit));
+    let told: usize = alike
+        .iter()
+        .take(CASES_MAX)
+        .map(|(_, cases)| cases.len())
+        .sum();
+    let lines = alike
+        .iter()
+        .take(CASES_MAX)
+        .map(|(evidence, cases)| case_line(evidence, cases, audit));
     let rest = found.cases.len().saturating_sub(told);
-    let more = (rest > 0).then(|| format!("and in {} more (--json lists them)", count(rest as u64)));
+    let more =
+        (rest > 0).then(|| format!("and in {} more (--json lists them)", count(rest as u64)));
     lines.chain(more).collect()
 }
 
 fn case_line(evidence: &str, cases: &[&FindingCase], audit: &Audit) -> String {
-    let runs: Vec<&ToolRun> =
-        cases.iter().flat_map(|case| &case.runs).filter_map(|at| audit.runs.get(*at)).collect();
+    let runs: Vec<&ToolRun> = cases
+        .iter()
+        .flat_map(|case| &case.runs)
+        .filter_map(|at| audit.runs.get(*at))
+        .collect();
     let mut labels: Vec<String> = cases.iter().map(|case| short(&case.label, audit)).collect();
     labels.dedup();
     let names = match labels.as_slice() {
         _ if audit.runs.len() == 1 => String::new(),
         _ if runs.len() == audit.runs.len() && labels.len() > 1 => "all runs".to_owned(),
         few if few.len() <= LABELS_MAX => few.join(", "),
-        many => format!("{} and {} more", many[..LABELS_MAX - 1].join(", "), many.len() - (LABELS_MAX - 1)),
+        many => format!(
+            "{} and {} more",
+            many[..LABELS_MAX - 1].join(", "),
+            many.len() - (LABELS_MAX - 1)
+        ),
     };
-    let place = if let [one] = runs[..] { format!(" (line {})", one.lines.first) } else { String::new() };
-    let between = if names.is_empty() || evidence.is_empty() { "" } else { ": " };
+    let place = if let [one] = runs[..] {
+        format!(" (line {})", one.lines.first)
+    } else {
+        String::new()
+    };
+    let between = if names.is_empty() || evidence.is_empty() {
+        ""
+    } else {
+        ": "
+    };
     format!("{names}{between}{evidence}{place}")
 }
 
@@ -244,7 +324,11 @@ fn ways(audit: &Audit) -> Vec<String> {
     let mut ways: Vec<String> = Vec::new();
     for way in audit.runs.iter().map(|run| way(run, url.as_deref())) {
         if ways.len() <= WAYS_MAX && !ways.contains(&way) {
-            ways.push(if ways.len() < WAYS_MAX { way } else { "and otherwise".to_owned() });
+            ways.push(if ways.len() < WAYS_MAX {
+                way
+            } else {
+                "and otherwise".to_owned()
+            });
         }
     }
     ways
@@ -252,7 +336,11 @@ fn ways(audit: &Audit) -> Vec<String> {
 
 /// The common part of all runs' addresses.
 fn shared_url(audit: &Audit) -> Option<String> {
-    let urls: Vec<&str> = audit.runs.iter().map(|run| run.url.as_deref()).collect::<Option<_>>()?;
+    let urls: Vec<&str> = audit
+        .runs
+        .iter()
+        .map(|run| run.url.as_deref())
+        .collect::<Option<_>>()?;
     let first = *urls.first()?;
     let host = |url: &str| Some(url.split_once("://")?.1.split('/').next()?.to_owned());
     match urls.iter().all(|url| *url == first) {
@@ -269,7 +357,9 @@ fn way(run: &ToolRun, url: Option<&str>) -> String {
         some(run.load.connections, "connection"),
         some(run.load.requests, "request"),
         run.load.duration_s.map(span),
-        run.load.rate_per_s.map(|per_s| format!("at {}", rate(per_s))),
+        run.load
+            .rate_per_s
+            .map(|per_s| format!("at {}", rate(per_s))),
         url.map(str::to_owned),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -278,7 +368,10 @@ fn way(run: &ToolRun, url: Option<&str>) -> String {
 /// All runs, or the first ones of very many. Columns without any value are left out.
 fn runs(audit: &Audit) -> Table {
     let measured = ["req/s", "requests", "failed", "mean", "p99"].map(Column::figure);
-    let names = [Column::figure("#"), Column::text("label", ColumnFit::Wrapped)];
+    let names = [
+        Column::figure("#"),
+        Column::text("label", ColumnFit::Wrapped),
+    ];
     // Findings report bytes if they matter.
     let bytes = Column::figure("bytes").spare(1);
     let mut table = Table::new("", names.into_iter().chain(measured).chain([bytes]));
@@ -287,13 +380,23 @@ fn runs(audit: &Audit) -> Table {
         // Labels that are paths below headings are shown below these.
         let path = group.path.as_slice();
         let inner = path.len().saturating_sub(1);
-        let shared = path.iter().take(inner).zip(above).take_while(|(one, other)| one == other).count();
+        let shared = path
+            .iter()
+            .take(inner)
+            .zip(above)
+            .take_while(|(one, other)| one == other)
+            .count();
         for (depth, part) in path.iter().enumerate().take(inner).skip(shared) {
             let mut heading = vec![Cell::text(""); table.columns.len()];
             heading[1] = Cell::Text("  ".repeat(depth) + part);
             table.push(heading);
         }
-        for (place, run) in group.runs.iter().filter_map(|at| audit.runs.get(*at)).enumerate() {
+        for (place, run) in group
+            .runs
+            .iter()
+            .filter_map(|at| audit.runs.get(*at))
+            .enumerate()
+        {
             let (number, label) = match place {
                 0 => ((index + 1).to_string(), path[inner].as_str()),
                 _ => (String::new(), "  again"),
@@ -307,7 +410,11 @@ fn runs(audit: &Audit) -> Table {
     table.rows.truncate(ROWS_MAX);
     let is_known = |cell: &Cell| !matches!(cell, Cell::Missing) && *cell != Cell::text("");
     let known = |at: usize| table.cells().any(|cells| is_known(&cells[at]));
-    for at in (0..table.columns.len()).rev().filter(|at| !known(*at)).collect::<Vec<_>>() {
+    for at in (0..table.columns.len())
+        .rev()
+        .filter(|at| !known(*at))
+        .collect::<Vec<_>>()
+    {
         table.columns.remove(at);
         for row in &mut table.rows {
             if let TableRow::Cells(cells) = row {
@@ -326,16 +433,31 @@ fn runs(audit: &Audit) -> Table {
 
 fn figures(run: &ToolRun) -> Vec<Cell> {
     let failed = run.failures.total();
-    let told = [run.failures.timeouts, run.failures.status, run.failures.other].iter().any(Option::is_some);
+    let told = [
+        run.failures.timeouts,
+        run.failures.status,
+        run.failures.other,
+    ]
+    .iter()
+    .any(Option::is_some);
     let requests = run.requests.map(count);
     // Printed in the tool's own unit, because figures of other tools vary widely.
     let us = |value: Option<f64>| Cell::optional(value.map(|us| Quantity::us(us).to_string()));
     vec![
         Cell::figure(run.rate().map(Quantity::number)),
-        Cell::optional(requests.map(|count| if run.rounded { format!("≈ {count}") } else { count })),
+        Cell::optional(requests.map(|count| {
+            if run.rounded {
+                format!("≈ {count}")
+            } else {
+                count
+            }
+        })),
         Cell::optional((failed > 0 || told).then(|| count(failed))),
         us(run.latency.mean_us),
         us(run.latency.quantile(99.0)),
-        Cell::optional(run.bytes_per_response().map(|bytes| Quantity::bytes(bytes).to_string())),
+        Cell::optional(
+            run.bytes_per_response()
+                .map(|bytes| Quantity::bytes(bytes).to_string()),
+        ),
     ]
 }

@@ -71,33 +71,52 @@ const fn form(
     about: &'static str,
     draw: fn(&dyn Report, FormOptions) -> Option<String>,
 ) -> Form {
-    Form { name, aliases: &[], about, draw }
+    Form {
+        name,
+        aliases: &[],
+        about,
+        draw,
+    }
 }
 
 /// Text, the default.
-pub static TEXT: Form =
-    form("text", "For a terminal", |report, look| Some(text(&report.document(), look.width)));
+pub static TEXT: Form = form("text", "For a terminal", |report, look| {
+    Some(text(&report.document(), look.width))
+});
 /// Markdown.
 pub static MARKDOWN: Form = Form {
     aliases: &["markdown"],
-    ..form("md", "For a pull request", |report, _| Some(markdown(&report.document())))
+    ..form("md", "For a pull request", |report, _| {
+        Some(markdown(&report.document()))
+    })
 };
 /// JSON.
-pub static JSON: Form =
-    form("json", "For other programs", |report, _| Some(model::text::json(report.data())));
-/// One page of HTML.
-pub static HTML: Form = form("html", "For a browser: one page that needs nothing but itself", |report, _| {
-    let page = report.page().map(|data| page_of(&data));
-    Some(page.unwrap_or_else(|| html(&report.document(), report.plot().as_ref())))
+pub static JSON: Form = form("json", "For other programs", |report, _| {
+    Some(model::text::json(report.data()))
 });
+/// One page of HTML.
+pub static HTML: Form = form(
+    "html",
+    "For a browser: one page that needs nothing but itself",
+    |report, _| {
+        let page = report.page().map(|data| page_of(&data));
+        Some(page.unwrap_or_else(|| html(&report.document(), report.plot().as_ref())))
+    },
+);
 /// CSV.
-pub static CSV: Form = form("csv", "Figures, for spreadsheets", |report, _| Some(csv(&report.figures()?)));
+pub static CSV: Form = form("csv", "Figures, for spreadsheets", |report, _| {
+    Some(csv(&report.figures()?))
+});
 /// The verdict plot.
-pub static SVG: Form =
-    form("svg", "The verdict plot, for pages", |report, look| Some(report.plot()?.svg(look.ground)));
+pub static SVG: Form = form("svg", "The verdict plot, for pages", |report, look| {
+    Some(report.plot()?.svg(look.ground))
+});
 /// JUnit's XML.
-pub static JUNIT: Form =
-    form("junit", "The limits of a gate as test cases, for CI servers", |report, _| report.junit());
+pub static JUNIT: Form = form(
+    "junit",
+    "The limits of a gate as test cases, for CI servers",
+    |report, _| report.junit(),
+);
 
 /// All forms.
 pub static FORMS: [&Form; 7] = [&TEXT, &MARKDOWN, &JSON, &HTML, &CSV, &SVG, &JUNIT];
@@ -105,7 +124,9 @@ pub static FORMS: [&Form; 7] = [&TEXT, &MARKDOWN, &JSON, &HTML, &CSV, &SVG, &JUN
 impl Form {
     /// Finds the form with this name.
     pub fn named(name: &str) -> Option<&'static Form> {
-        FORMS.into_iter().find(|form| form.name == name || form.aliases.contains(&name))
+        FORMS
+            .into_iter()
+            .find(|form| form.name == name || form.aliases.contains(&name))
     }
 }
 

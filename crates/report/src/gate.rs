@@ -3,7 +3,9 @@
 //! limits.
 
 use analysis::{Gate, Judgement, MeasuredFigure, Ruling, Unfit};
-use model::document::{Cell, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Table, Tone};
+use model::document::{
+    Cell, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Table, Tone,
+};
 use model::quantity::{Quantity, Unit, interval, many, share, small_share};
 use plan::{Bound, LimitSubject};
 use record::Record;
@@ -35,12 +37,25 @@ impl Report for Gated<'_> {
         let ruling = self.gate.ruling();
         let (tone, word) = ruling.map_or((Tone::Bad, "not judged"), verdict);
         use ColumnFit::{Figure, Whole, Wrapped};
-        let columns =
-            [("limit", Whole), ("of", Wrapped), ("", Whole), ("measured", Figure), ("interval", Figure)];
+        let columns = [
+            ("limit", Whole),
+            ("of", Wrapped),
+            ("", Whole),
+            ("measured", Figure),
+            ("interval", Figure),
+        ];
         let mut table = Table::new("", columns);
-        self.gate.judgements.iter().for_each(|judgement| table.push(row(judgement)));
-        let reasons = self.reasons().into_iter().map(|reason| DocumentPart::Paragraph(Tone::Plain, reason));
-        let Record { header, directory, .. } = self.record;
+        self.gate
+            .judgements
+            .iter()
+            .for_each(|judgement| table.push(row(judgement)));
+        let reasons = self
+            .reasons()
+            .into_iter()
+            .map(|reason| DocumentPart::Paragraph(Tone::Plain, reason));
+        let Record {
+            header, directory, ..
+        } = self.record;
         let measured = format!("{} on {}", header.created, processor(&header.environment));
         let mut place = vec![NamedText::new("measured", measured)];
         // A record that is not stored has no folder.
@@ -48,9 +63,16 @@ impl Report for Gated<'_> {
             place.push(NamedText::new("record", directory.display().to_string()));
         }
         let answer = QuestionAnswer::new(self.conclusion(), tone, word, "");
-        let blocks =
-            [DocumentPart::Answers(vec![answer]), DocumentPart::Table(table)].into_iter().chain(reasons);
-        Document::new(format!("Gate: {word}"), blocks.chain([DocumentPart::Lines(place)]))
+        let blocks = [
+            DocumentPart::Answers(vec![answer]),
+            DocumentPart::Table(table),
+        ]
+        .into_iter()
+        .chain(reasons);
+        Document::new(
+            format!("Gate: {word}"),
+            blocks.chain([DocumentPart::Lines(place)]),
+        )
     }
 
     fn data(&self) -> Value {
@@ -69,7 +91,11 @@ impl Report for Gated<'_> {
 
     fn junit(&self) -> Option<String> {
         let plan = &self.record.header.plan.name;
-        let unfit = self.gate.unfit.iter().map(|(_, reason)| case(Fate::Error, UNFIT, plan, reason));
+        let unfit = self
+            .gate
+            .unfit
+            .iter()
+            .map(|(_, reason)| case(Fate::Error, UNFIT, plan, reason));
         let judged = self.gate.judgements.iter().map(|of| {
             let fate = match of.ruling {
                 Ruling::Pass => Fate::Passed,
@@ -80,20 +106,28 @@ impl Report for Gated<'_> {
             let seen = format!("{}: {}", verdict(of.ruling).1, seen(of));
             case(fate, &of.limit.to_string(), &of.name, &seen)
         });
-        Some(junit(&self.document().title, &unfit.chain(judged).collect::<Vec<_>>()))
+        Some(junit(
+            &self.document().title,
+            &unfit.chain(judged).collect::<Vec<_>>(),
+        ))
     }
 }
 
 impl Gated<'_> {
     /// Whether inconclusive limits pass: if requested, and all of them have intervals that are only too wide.
     pub fn lets_pass(&self) -> bool {
-        let has_intervals = self.of(Ruling::Inconclusive).all(|of| of.measured.is_some());
+        let has_intervals = self
+            .of(Ruling::Inconclusive)
+            .all(|of| of.measured.is_some());
         self.allow_open && self.record.damage.is_empty() && has_intervals
     }
 
     /// Limits with this ruling.
     fn of(&self, ruling: Ruling) -> impl Iterator<Item = &Judgement> {
-        self.gate.judgements.iter().filter(move |judgement| judgement.ruling == ruling)
+        self.gate
+            .judgements
+            .iter()
+            .filter(move |judgement| judgement.ruling == ruling)
     }
 
     /// The sentence after the overall result.
@@ -107,7 +141,10 @@ impl Gated<'_> {
                 Unfit::Failed => format!("no limit is judged by a run that failed: {reason}"),
             };
         }
-        let (open, failing) = (self.of(Ruling::Inconclusive).count(), self.of(Ruling::Fail).count());
+        let (open, failing) = (
+            self.of(Ruling::Inconclusive).count(),
+            self.of(Ruling::Fail).count(),
+        );
         let all = self.gate.judgements.len();
         let some = |some: usize, one: &str, several: &str| {
             let all = many(all as u64, "limit");
@@ -115,13 +152,19 @@ impl Gated<'_> {
         };
         match self.gate.ruling() {
             Some(Ruling::Fail) => {
-                let open = if open > 0 { format!(", {open} inconclusive") } else { String::new() };
+                let open = if open > 0 {
+                    format!(", {open} inconclusive")
+                } else {
+                    String::new()
+                };
                 some(failing, "fails", "fail") + &open
             }
             Some(Ruling::Inconclusive) => {
                 let passing = match self.allow_open {
                     true if self.lets_pass() => "; let pass by --allow-open",
-                    true => "; --allow-open lets nothing pass that has no interval, and no damaged record",
+                    true => {
+                        "; --allow-open lets nothing pass that has no interval, and no damaged record"
+                    }
                     false => "",
                 };
                 let told = some(open, "is inconclusive", "are inconclusive");
@@ -135,8 +178,12 @@ impl Gated<'_> {
     /// The effort to decide all inconclusive limits, given by the slowest one. Empty if it is unknown for one
     /// of them.
     fn advice(&self) -> String {
-        let needed = self.of(Ruling::Inconclusive).map(|of| Some((of.blocks_needed?, of)));
-        let most = needed.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max_by_key(|of| of.0));
+        let needed = self
+            .of(Ruling::Inconclusive)
+            .map(|of| Some((of.blocks_needed?, of)));
+        let most = needed
+            .collect::<Option<Vec<_>>>()
+            .and_then(|all| all.into_iter().max_by_key(|of| of.0));
         most.map_or(String::new(), |(blocks, judgement)| {
             let what = match judgement.limit.bound {
                 Bound::Change(_) => share((judgement.limit.bound.value() - 1.0).abs()),
@@ -150,8 +197,16 @@ impl Gated<'_> {
     fn reasons(&self) -> Vec<String> {
         let told = |judgement: &Judgement| {
             let reason = judgement.reason.as_ref()?;
-            let Judgement { limit, name, ruling, .. } = judgement;
-            Some(format!("{limit}, {name}: {}, because {reason}", verdict(*ruling).1))
+            let Judgement {
+                limit,
+                name,
+                ruling,
+                ..
+            } = judgement;
+            Some(format!(
+                "{limit}, {name}: {}, because {reason}",
+                verdict(*ruling).1
+            ))
         };
         let mut reasons: Vec<String> = self.gate.judgements.iter().filter_map(told).collect();
         let more = reasons.len().saturating_sub(REASONS_MAX);
@@ -174,7 +229,10 @@ fn verdict(ruling: Ruling) -> (Tone, &'static str) {
 
 fn row(judgement: &Judgement) -> Vec<Cell> {
     let (tone, word) = verdict(judgement.ruling);
-    let (value, ends) = judgement.measured.map(|found| figures(judgement, &found)).unzip();
+    let (value, ends) = judgement
+        .measured
+        .map(|found| figures(judgement, &found))
+        .unzip();
     vec![
         Cell::Text(judgement.limit.to_string()),
         Cell::text(&judgement.name),
@@ -206,11 +264,20 @@ fn figures(judgement: &Judgement, measured: &MeasuredFigure) -> (String, String)
     };
     match measured.high {
         // The load generator limited only the baseline.
-        Some(high) if is_bound => (format!("≤ {}", figure(high)), format!("{} or less", figure(high))),
+        Some(high) if is_bound => (
+            format!("≤ {}", figure(high)),
+            format!("{} or less", figure(high)),
+        ),
         // A single measurement: the figure itself.
         Some(high) if measured.low == high => (figure(measured.value), "–".to_owned()),
-        Some(high) => (figure(measured.value), format!("{} to {}", figure(measured.low), figure(high))),
-        None => (format!("≥ {}", figure(measured.value)), format!("{} or more", figure(measured.low))),
+        Some(high) => (
+            figure(measured.value),
+            format!("{} to {}", figure(measured.low), figure(high)),
+        ),
+        None => (
+            format!("≥ {}", figure(measured.value)),
+            format!("{} or more", figure(measured.low)),
+        ),
     }
 }
 
@@ -247,9 +314,13 @@ impl Gated<'_> {
             return command("error", (file, None), UNFIT, reason);
         }
         let of = |ruling, kind: &'static str| {
-            self.of(ruling).take(SHOWN_MAX).map(move |judgement| annotation(kind, file, judgement))
+            self.of(ruling)
+                .take(SHOWN_MAX)
+                .map(move |judgement| annotation(kind, file, judgement))
         };
-        of(Ruling::Fail, "error").chain(of(Ruling::Inconclusive, "warning")).collect()
+        of(Ruling::Fail, "error")
+            .chain(of(Ruling::Inconclusive, "warning"))
+            .collect()
     }
 }
 
@@ -257,7 +328,12 @@ fn annotation(kind: &str, file: Option<&str>, judgement: &Judgement) -> String {
     let title = format!("{}: {}", judgement.limit, verdict(judgement.ruling).1);
     let said = format!("{}: {}", judgement.name, seen(judgement));
     // A limit from a flag is in no file.
-    command(kind, (file.filter(|_| judgement.line.is_some()), judgement.line), &title, &said)
+    command(
+        kind,
+        (file.filter(|_| judgement.line.is_some()), judgement.line),
+        &title,
+        &said,
+    )
 }
 
 /// The measured value, or why there is none.
@@ -267,19 +343,35 @@ fn seen(judgement: &Judgement) -> String {
             let (value, interval) = figures(judgement, measured);
             format!("{value} ({interval})")
         }
-        None => judgement.reason.clone().unwrap_or_else(|| "not measured".to_owned()),
+        None => judgement
+            .reason
+            .clone()
+            .unwrap_or_else(|| "not measured".to_owned()),
     }
 }
 
-fn command(kind: &str, (file, line): (Option<&str>, Option<u32>), title: &str, said: &str) -> String {
-    let file = file.map(|file| format!("file={},", property(file))).unwrap_or_default();
+fn command(
+    kind: &str,
+    (file, line): (Option<&str>, Option<u32>),
+    title: &str,
+    said: &str,
+) -> String {
+    let file = file
+        .map(|file| format!("file={},", property(file)))
+        .unwrap_or_default();
     let line = line.map(|line| format!("line={line},")).unwrap_or_default();
-    format!("::{kind} {file}{line}title={}::{}\n", property(title), data(said))
+    format!(
+        "::{kind} {file}{line}title={}::{}\n",
+        property(title),
+        data(said)
+    )
 }
 
 /// Escapes a message like the runner's own toolkit (`escapeData` in actions/toolkit).
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
 /// Escapes a property (`escapeProperty`).
@@ -309,7 +401,10 @@ fn junit(suite: &str, cases: &[(Fate, String)]) -> String {
         of(Fate::Failed),
         of(Fate::Error),
         of(Fate::Skipped),
-        cases.iter().map(|(_, element)| element.as_str()).collect::<String>()
+        cases
+            .iter()
+            .map(|(_, element)| element.as_str())
+            .collect::<String>()
     )
 }
 
@@ -322,7 +417,10 @@ fn case(fate: Fate, limit: &str, of: &str, seen: &str) -> (Fate, String) {
         Fate::Error => format!("<error message=\"{seen}\"/>"),
         Fate::Skipped => format!("<skipped message=\"{seen}\"/>"),
     };
-    (fate, format!("<testcase name=\"{limit}\" classname=\"{of}\">{inside}</testcase>\n"))
+    (
+        fate,
+        format!("<testcase name=\"{limit}\" classname=\"{of}\">{inside}</testcase>\n"),
+    )
 }
 
 #[cfg(test)]

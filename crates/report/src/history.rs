@@ -7,7 +7,8 @@ use analysis::{
     TrendLine as Course, TrendPoint,
 };
 use model::document::{
-    Cell, Column, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Table, TableRow, Tone,
+    Cell, Column, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Table, TableRow,
+    Tone,
 };
 use model::quantity::{
     Quantity, Unit, bytes, change, change_alone, change_told, decimal, interval, many, share, span,
@@ -71,25 +72,39 @@ impl Report for RecordList<'_> {
             Column::text("source", ColumnFit::Whole).spare(8),
         ];
         let mut table = Table::new("", columns);
-        self.records.iter().for_each(|listed| table.push(row(listed)));
+        self.records
+            .iter()
+            .for_each(|listed| table.push(row(listed)));
         if self.hidden > 0 {
             let (hidden, all) = (self.hidden, self.hidden + self.records.len());
-            table.rows.push(TableRow::Note(Tone::Faint, format!("{hidden} older not shown: --limit {all}")));
+            table.rows.push(TableRow::Note(
+                Tone::Faint,
+                format!("{hidden} older not shown: --limit {all}"),
+            ));
         }
         let unreadable = self.records.iter().filter_map(|listed| {
-            Some(DocumentPart::Paragraph(Tone::Plain, format!("{}: {}", listed.name, listed.found.err()?)))
+            Some(DocumentPart::Paragraph(
+                Tone::Plain,
+                format!("{}: {}", listed.name, listed.found.err()?),
+            ))
         });
         // Meaning of the machine letters.
         let known = self.records.iter();
-        let known = known.filter_map(|listed| Some((listed.machine.as_deref()?, listed.found.ok()?)));
+        let known =
+            known.filter_map(|listed| Some((listed.machine.as_deref()?, listed.found.ok()?)));
         let mut known = model::grouped(known);
         known.sort_by_key(|(mark, _)| (mark.len(), *mark));
         let machine = |(mark, found): (&str, Vec<&Essentials>)| {
             NamedText::new(format!("on {mark}"), machine_line(&found[0].environment))
         };
         let machines = DocumentPart::Lines(known.into_iter().map(machine).collect());
-        let blocks = std::iter::once(DocumentPart::Table(table)).chain(unreadable).chain([machines]);
-        Document::new(many((self.records.len() + self.hidden) as u64, "record"), blocks)
+        let blocks = std::iter::once(DocumentPart::Table(table))
+            .chain(unreadable)
+            .chain([machines]);
+        Document::new(
+            many((self.records.len() + self.hidden) as u64, "record"),
+            blocks,
+        )
     }
 
     fn data(&self) -> Value {
@@ -129,8 +144,9 @@ fn row(listed: &ListedRecord<'_>) -> Vec<Cell> {
 
 /// Whether a name ends in its creation time: `-20261121-145057`, possibly followed by a number.
 fn has_stamp(name: &str) -> bool {
-    let digits =
-        |part: &str, count: usize| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = |part: &str, count: usize| {
+        part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
     let parts: Vec<&str> = name.split('-').collect();
     let is_stamp = |at: &[&str]| digits(at[0], 8) && digits(at[1], 6);
     parts.windows(2).skip(1).rev().take(2).any(is_stamp)
@@ -141,22 +157,34 @@ fn source(listed: &ListedRecord<'_>) -> Option<String> {
     let found = listed.found.ok()?;
     let commit = found.environment.commit.as_ref().map(|commit| {
         let dirty = if commit.ends_with('+') { "+" } else { "" };
-        commit.trim_end_matches('+').chars().take(COMMIT_LETTERS).collect::<String>() + dirty
+        commit
+            .trim_end_matches('+')
+            .chars()
+            .take(COMMIT_LETTERS)
+            .collect::<String>()
+            + dirty
     });
     Some(commit.unwrap_or_else(|| format!("v{}", found.proofload)))
 }
 
 /// Short result of a record, or why there is none.
 fn summary(listed: &ListedRecord<'_>) -> (Tone, String) {
-    let Ok(essentials) = listed.found else { return (Tone::Bad, "unreadable".to_owned()) };
+    let Ok(essentials) = listed.found else {
+        return (Tone::Bad, "unreadable".to_owned());
+    };
     let blocks = many(essentials.blocks.into(), "block");
     let (tone, text) = match essentials.ended.as_ref().map(|ended| &ended.reason) {
         None if listed.running => return (Tone::Good, format!("running, {blocks} so far")),
         None => return (Tone::Faint, format!("cut off after {blocks}")),
         Some(EndReason::ServiceFailed(_)) => (Tone::Bad, "a service failed"),
         Some(EndReason::PreparationFailed(_)) => (Tone::Bad, "no data"),
-        Some(EndReason::LoadRefused(_) | EndReason::GeneratorFailed(_)) => (Tone::Bad, "load failed"),
-        _ if essentials.compared.is_empty() && essentials.blocks == 0 && essentials.captures > 0 => {
+        Some(EndReason::LoadRefused(_) | EndReason::GeneratorFailed(_)) => {
+            (Tone::Bad, "load failed")
+        }
+        _ if essentials.compared.is_empty()
+            && essentials.blocks == 0
+            && essentials.captures > 0 =>
+        {
             (Tone::Faint, "captures")
         }
         Some(EndReason::Interrupted) => return verdicts(essentials, true),
@@ -175,7 +203,14 @@ fn summary(listed: &ListedRecord<'_>) -> (Tone, String) {
 fn verdicts(essentials: &Essentials, interrupted: bool) -> (Tone, String) {
     let judged: Vec<(&ComparedMetric, Outcome)> = essentials.judged().collect();
     let decided = judged.iter().any(|(_, outcome)| outcome.is_decided());
-    let void = || (Tone::Bad, format!("invalid {}", essentials.void.join(", ")).trim_end().to_owned());
+    let void = || {
+        (
+            Tone::Bad,
+            format!("invalid {}", essentials.void.join(", "))
+                .trim_end()
+                .to_owned(),
+        )
+    };
     match judged.as_slice() {
         [] if !essentials.void.is_empty() => void(),
         _ if interrupted && !decided => (Tone::Faint, "interrupted".to_owned()),
@@ -189,7 +224,10 @@ fn verdicts(essentials: &Essentials, interrupted: bool) -> (Tone, String) {
 }
 
 fn one(compared: &ComparedMetric, outcome: Outcome) -> String {
-    let (word, metric) = (answer::word(outcome, compared.metric), compared.metric.name());
+    let (word, metric) = (
+        answer::word(outcome, compared.metric),
+        compared.metric.name(),
+    );
     let estimate = compared.estimate.as_ref().map(change_told);
     estimate.map_or_else(|| word.to_owned(), |told| format!("{word} {told} {metric}"))
 }
@@ -198,11 +236,23 @@ fn one(compared: &ComparedMetric, outcome: Outcome) -> String {
 fn counted(judged: &[(&ComparedMetric, Outcome)]) -> (Tone, String) {
     use Outcome::{Better, Equivalent, Inconclusive, Invalid, NoSuccess, Worse};
     const ORDER: [Outcome; 6] = [Invalid, NoSuccess, Worse, Better, Equivalent, Inconclusive];
-    let in_order = ORDER.iter().flat_map(|outcome| judged.iter().filter(move |(_, of)| of == outcome));
-    let words = in_order.map(|(compared, outcome)| (answer::word(*outcome, compared.metric), *outcome));
+    let in_order = ORDER
+        .iter()
+        .flat_map(|outcome| judged.iter().filter(move |(_, of)| of == outcome));
+    let words =
+        in_order.map(|(compared, outcome)| (answer::word(*outcome, compared.metric), *outcome));
     let words = model::grouped(words);
-    let text: Vec<String> = words.iter().map(|(word, all)| format!("{} {word}", all.len())).collect();
-    (words.first().map_or(Outcome::Inconclusive, |(_, all)| all[0]).into(), text.join(", "))
+    let text: Vec<String> = words
+        .iter()
+        .map(|(word, all)| format!("{} {word}", all.len()))
+        .collect();
+    (
+        words
+            .first()
+            .map_or(Outcome::Inconclusive, |(_, all)| all[0])
+            .into(),
+        text.join(", "),
+    )
 }
 
 /// A record and the files in its folder.
@@ -221,11 +271,17 @@ pub struct Short<'a> {
 impl Report for Short<'_> {
     fn document(&self) -> Document {
         let essentials = Essentials::of(self.record, self.conclusion);
-        let answers = essentials.judged().map(|(compared, outcome)| verdict(compared, outcome)).collect();
+        let answers = essentials
+            .judged()
+            .map(|(compared, outcome)| verdict(compared, outcome))
+            .collect();
         let mut blocks = vec![DocumentPart::Answers(answers)];
         if !essentials.void.is_empty() {
             let command = explained_by(self.conclusion.findings.iter()).unwrap_or_default();
-            let text = format!("invalid by {}; {command} explains", essentials.void.join(", "));
+            let text = format!(
+                "invalid by {}; {command} explains",
+                essentials.void.join(", ")
+            );
             blocks.push(DocumentPart::Paragraph(Tone::Plain, text));
         }
         blocks.extend([
@@ -250,22 +306,48 @@ impl Report for Short<'_> {
 impl Short<'_> {
     fn lines(&self, essentials: &Essentials) -> Vec<NamedText> {
         let end = match (&essentials.ended, self.running) {
-            (Some(ended), _) => format!("{} after {}", end_text(&ended.reason), span(ended.seconds)),
+            (Some(ended), _) => {
+                format!("{} after {}", end_text(&ended.reason), span(ended.seconds))
+            }
             (None, true) => "unfinished: a run is writing it right now".to_owned(),
             (None, false) => "unfinished: its run was killed, or broke off".to_owned(),
         };
-        let Essentials { created, proofload, seed, environment, plan, .. } = essentials;
-        let commit = environment.commit.as_ref().map(|commit| format!(", services at commit {commit}"));
+        let Essentials {
+            created,
+            proofload,
+            seed,
+            environment,
+            plan,
+            ..
+        } = essentials;
+        let commit = environment
+            .commit
+            .as_ref()
+            .map(|commit| format!(", services at commit {commit}"));
         let mut lines = vec![
             NamedText::new("record", self.record.directory.display().to_string()),
-            NamedText::new("made", format!("{created} by Proofload {proofload}, seed {seed}")),
-            NamedText::new("run", format!("{}; {end}", many(essentials.blocks.into(), "block"))),
+            NamedText::new(
+                "made",
+                format!("{created} by Proofload {proofload}, seed {seed}"),
+            ),
+            NamedText::new(
+                "run",
+                format!("{}; {end}", many(essentials.blocks.into(), "block")),
+            ),
             NamedText::new("machine", machine_line(environment)),
             NamedText::new("plan", format!("mark {plan}{}", commit.unwrap_or_default())),
         ];
-        lines.extend(essentials.damage.iter().map(|damage| NamedText::new("damage", damage)));
-        let files: Vec<String> =
-            self.files.iter().map(|(name, size)| format!("{name} {}", bytes(*size as f64))).collect();
+        lines.extend(
+            essentials
+                .damage
+                .iter()
+                .map(|damage| NamedText::new("damage", damage)),
+        );
+        let files: Vec<String> = self
+            .files
+            .iter()
+            .map(|(name, size)| format!("{name} {}", bytes(*size as f64)))
+            .collect();
         lines.push(NamedText::new("files", files.join(", ")));
         lines
     }
@@ -279,7 +361,9 @@ impl Short<'_> {
             format!("over time: proofload history trend {experiment}"),
         ];
         if essentials.captures > 0 {
-            steps.push(format!("where the CPU time goes: proofload profile {directory}"));
+            steps.push(format!(
+                "where the CPU time goes: proofload profile {directory}"
+            ));
         }
         steps
     }
@@ -290,7 +374,12 @@ fn verdict(compared: &ComparedMetric, outcome: Outcome) -> QuestionAnswer {
     let detail = compared.estimate.as_ref().map(change);
     let detail = detail.map(|(value, interval)| format!("{value} {metric} ({interval})"));
     let word = answer::word(outcome, compared.metric);
-    QuestionAnswer::new(&compared.label, outcome.into(), word, detail.unwrap_or_default())
+    QuestionAnswer::new(
+        &compared.label,
+        outcome.into(),
+        word,
+        detail.unwrap_or_default(),
+    )
 }
 
 const HEADINGS: &str = "of name metric unit record created value low high standard_error_log blocks plan \
@@ -316,17 +405,37 @@ impl Report for Trended<'_> {
         let metric = self.metric();
         let records = many(self.trend.records.len() as u64, "record");
         let (mark, machine) = self.machine;
-        let mut blocks =
-            vec![DocumentPart::Paragraph(Tone::Plain, format!("on {mark}: {}", machine_line(machine)))];
-        blocks.extend(self.left_out().map(|text| DocumentPart::Paragraph(Tone::Plain, text)));
+        let mut blocks = vec![DocumentPart::Paragraph(
+            Tone::Plain,
+            format!("on {mark}: {}", machine_line(machine)),
+        )];
+        blocks.extend(
+            self.left_out()
+                .map(|text| DocumentPart::Paragraph(Tone::Plain, text)),
+        );
         blocks.push(DocumentPart::Table(self.overview()));
         let is = |of| self.trend.lines.iter().filter(move |line| line.of == of);
         // Figures of variants are listed if there are no ratios.
         let ratios: Vec<&Course> = is(LineOf::Ratio).collect();
-        let shown = if ratios.is_empty() { is(LineOf::Figure).collect() } else { ratios };
-        blocks.extend(shown.into_iter().map(|line| DocumentPart::Table(self.table(line))));
-        blocks.extend(self.notes().into_iter().map(|note| DocumentPart::Paragraph(Tone::Faint, note)));
-        Document::new(format!("{}: {metric} of {records}", self.experiment), blocks)
+        let shown = if ratios.is_empty() {
+            is(LineOf::Figure).collect()
+        } else {
+            ratios
+        };
+        blocks.extend(
+            shown
+                .into_iter()
+                .map(|line| DocumentPart::Table(self.table(line))),
+        );
+        blocks.extend(
+            self.notes()
+                .into_iter()
+                .map(|note| DocumentPart::Paragraph(Tone::Faint, note)),
+        );
+        Document::new(
+            format!("{}: {metric} of {records}", self.experiment),
+            blocks,
+        )
     }
 
     fn data(&self) -> Value {
@@ -343,8 +452,11 @@ impl Report for Trended<'_> {
 
     /// One row for each point. Fields without a value are empty.
     fn figures(&self) -> Option<CsvRows> {
-        let points =
-            |line: &'_ Course| (0..line.points.len()).map(|index| self.fields(line, index)).collect();
+        let points = |line: &'_ Course| {
+            (0..line.points.len())
+                .map(|index| self.fields(line, index))
+                .collect()
+        };
         let rows = self.trend.lines.iter().flat_map::<CsvRows, _>(points);
         let headings: Vec<String> = HEADINGS.split(' ').map(str::to_owned).collect();
         Some(std::iter::once(headings).chain(rows).collect())
@@ -357,7 +469,12 @@ impl Trended<'_> {
     }
 
     fn left_out(&self) -> Option<String> {
-        let ExperimentTrend { void, unfinished, without, .. } = self.trend;
+        let ExperimentTrend {
+            void,
+            unfinished,
+            without,
+            ..
+        } = self.trend;
         let left_out = [
             (*void, "invalid".to_owned()),
             (*unfinished, "unfinished".to_owned()),
@@ -365,7 +482,9 @@ impl Trended<'_> {
             (self.elsewhere, "of other machines or software".to_owned()),
         ];
         let told = left_out.iter().filter(|(count, _)| *count > 0);
-        let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
+        let told: Vec<String> = told
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
         (!told.is_empty()).then(|| format!("left out: {}", told.join(", ")))
     }
 
@@ -380,9 +499,17 @@ impl Trended<'_> {
         for line in &self.trend.lines {
             let newest = line.points.last().map(|point| self.told(line, point).0);
             let values = line.points.iter().map(|point| point.value).collect();
-            let breaks = (0..line.points.len()).filter(|index| self.breaks(line, *index)).collect();
-            table.push(vec![Cell::text(&line.name), Cell::Course(values, breaks), Cell::optional(newest)]);
-            table.rows.extend(line.changes.iter().map(|change| self.changed(line, change)));
+            let breaks = (0..line.points.len())
+                .filter(|index| self.breaks(line, *index))
+                .collect();
+            table.push(vec![
+                Cell::text(&line.name),
+                Cell::Course(values, breaks),
+                Cell::optional(newest),
+            ]);
+            table
+                .rows
+                .extend(line.changes.iter().map(|change| self.changed(line, change)));
         }
         table
     }
@@ -404,12 +531,19 @@ impl Trended<'_> {
         for (index, point) in line.points.iter().enumerate().skip(hidden) {
             if index > hidden && self.is_other_plan(line, index) {
                 let text = "── another plan: nothing is joined across this line";
-                table.rows.push(TableRow::Note(Tone::Faint, text.to_owned()));
+                table
+                    .rows
+                    .push(TableRow::Note(Tone::Faint, text.to_owned()));
             }
             let changes = line.changes.iter().filter(|change| change.at == index);
-            table.rows.extend(changes.map(|change| self.changed(line, change)));
+            table
+                .rows
+                .extend(changes.map(|change| self.changed(line, change)));
             let (value, ends) = self.told(line, point);
-            let of = Quantity { value: point.value, unit: self.unit(line) };
+            let of = Quantity {
+                value: point.value,
+                unit: self.unit(line),
+            };
             table.push(vec![
                 Cell::Text(minute(&self.trend.records[point.record].created)),
                 Cell::Text(value),
@@ -422,12 +556,17 @@ impl Trended<'_> {
 
     /// Whether something changed from a point on.
     fn breaks(&self, line: &Course, index: usize) -> bool {
-        line.changes.iter().any(|change| change.at == index) || index > 0 && self.is_other_plan(line, index)
+        line.changes.iter().any(|change| change.at == index)
+            || index > 0 && self.is_other_plan(line, index)
     }
 
     /// Whether a point's plan differs from the previous one's.
     fn is_other_plan(&self, line: &Course, index: usize) -> bool {
-        let stretch = |record: usize| self.trend.stretches.partition_point(|stretch| stretch.first <= record);
+        let stretch = |record: usize| {
+            self.trend
+                .stretches
+                .partition_point(|stretch| stretch.first <= record)
+        };
         stretch(line.points[index].record) != stretch(line.points[index - 1].record)
     }
 
@@ -437,7 +576,10 @@ impl Trended<'_> {
         // The name comes last because it may be truncated.
         TableRow::Note(
             Tone::Notable,
-            format!("── {size} from here on (p = {}): {from}", decimal(change.p, 4)),
+            format!(
+                "── {size} from here on (p = {}): {from}",
+                decimal(change.p, 4)
+            ),
         )
     }
 
@@ -483,12 +625,26 @@ impl Trended<'_> {
 
     fn fields(&self, line: &Course, index: usize) -> Vec<String> {
         let trend = self.trend;
-        let TrendPoint { record, value, interval, standard_error, blocks } = line.points[index];
+        let TrendPoint {
+            record,
+            value,
+            interval,
+            standard_error,
+            blocks,
+        } = line.points[index];
         let stamp = &trend.records[record];
-        let stretch = trend.stretches.iter().rfind(|stretch| stretch.first <= record);
+        let stretch = trend
+            .stretches
+            .iter()
+            .rfind(|stretch| stretch.first <= record);
         let change = line.changes.iter().find(|change| change.at == index);
         vec![
-            if line.of == LineOf::Ratio { "ratio" } else { "figure" }.to_owned(),
+            if line.of == LineOf::Ratio {
+                "ratio"
+            } else {
+                "figure"
+            }
+            .to_owned(),
             csv::name(&line.name),
             trend.metric.name().to_owned(),
             unit_name(self.unit(line)).to_owned(),

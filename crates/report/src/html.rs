@@ -5,8 +5,8 @@
 
 use explain::flame::source_of;
 use model::document::{
-    Cell, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Remark, Table, TableRow, Tone,
-    VerdictBlock,
+    Cell, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Remark, Table, TableRow,
+    Tone, VerdictBlock,
 };
 use model::quantity::Unit;
 use model::text::{line as one_line, markup};
@@ -20,9 +20,15 @@ const STYLE: &str = include_str!("html/page.css");
 /// The whole page.
 pub fn html(document: &Document, plot: Option<&Plot>) -> String {
     let (title, source) = (text(&document.title), source_of(STYLE));
-    let headline = document.headline.as_deref().map(|headline| paragraph(Tone::Strong, headline));
+    let headline = document
+        .headline
+        .as_deref()
+        .map(|headline| paragraph(Tone::Strong, headline));
     let picture = plot.map(|plot| format!("<figure>{}</figure>\n", plot.svg(Ground::Light)));
-    let parts = headline.into_iter().chain(picture).chain(document.blocks.iter().map(block));
+    let parts = headline
+        .into_iter()
+        .chain(picture)
+        .chain(document.blocks.iter().map(block));
     let main: String = parts.collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
@@ -43,7 +49,10 @@ fn paragraph(tone: Tone, words: &str) -> String {
 
 /// Paragraphs in a faint tone.
 fn faint<'a>(all: impl IntoIterator<Item = &'a String>) -> String {
-    all.into_iter().filter(|words| !words.is_empty()).map(|words| paragraph(Tone::Faint, words)).collect()
+    all.into_iter()
+        .filter(|words| !words.is_empty())
+        .map(|words| paragraph(Tone::Faint, words))
+        .collect()
 }
 
 /// The name of a tone in the style sheet.
@@ -61,7 +70,9 @@ fn class(tone: Tone) -> &'static str {
 }
 
 fn code(command: Option<&String>) -> String {
-    command.map(|command| format!(" <code>{}</code>", text(command))).unwrap_or_default()
+    command
+        .map(|command| format!(" <code>{}</code>", text(command)))
+        .unwrap_or_default()
 }
 
 fn word(tone: Tone, words: &str) -> String {
@@ -69,7 +80,10 @@ fn word(tone: Tone, words: &str) -> String {
 }
 
 fn list<T>(items: &[T], item: impl Fn(&T) -> String) -> String {
-    let items: String = items.iter().map(|one| format!("<li>{}</li>\n", item(one))).collect();
+    let items: String = items
+        .iter()
+        .map(|one| format!("<li>{}</li>\n", item(one)))
+        .collect();
     format!("<ul>\n{items}</ul>\n")
 }
 
@@ -80,7 +94,9 @@ fn block(block: &DocumentPart) -> String {
         DocumentPart::Answers(answers) | DocumentPart::Verdicts(answers) => list(answers, answer),
         DocumentPart::Table(table) => self::table(table),
         DocumentPart::Findings(all, command) => {
-            let why = command.iter().map(|command| format!("<p>Why:{}</p>\n", code(Some(command))));
+            let why = command
+                .iter()
+                .map(|command| format!("<p>Why:{}</p>\n", code(Some(command))));
             list(all, finding) + &why.collect::<String>()
         }
         DocumentPart::Lines(lines) => list(lines, line),
@@ -88,31 +104,55 @@ fn block(block: &DocumentPart) -> String {
         DocumentPart::Steps(_) => String::new(),
         DocumentPart::Folded(summary, blocks) => {
             let inside: String = blocks.iter().map(self::block).collect();
-            format!("<details><summary>{}</summary>\n{inside}</details>\n", text(summary))
+            format!(
+                "<details><summary>{}</summary>\n{inside}</details>\n",
+                text(summary)
+            )
         }
     }
 }
 
 fn answer(answer: &QuestionAnswer) -> String {
-    let verdict = |one: &VerdictBlock| format!("{} {}", word(one.tone, &one.word), text(&one.detail));
+    let verdict =
+        |one: &VerdictBlock| format!("{} {}", word(one.tone, &one.word), text(&one.detail));
     let verdicts: Vec<String> = answer.verdicts.iter().map(verdict).collect();
-    format!("{}: {}{}", text(&answer.subject), verdicts.join("<br>"), faint(&answer.notes))
+    format!(
+        "{}: {}{}",
+        text(&answer.subject),
+        verdicts.join("<br>"),
+        faint(&answer.notes)
+    )
 }
 
 fn finding(remark: &Remark) -> String {
     let (statement, remedy) = (text(&remark.statement), text(&remark.remedy));
-    let (head, command) = (word(remark.grade.into(), &remark.head()), code(remark.command.as_ref()));
-    format!("{head} {statement}. {remedy}{command}{}", faint(&remark.cases))
+    let (head, command) = (
+        word(remark.grade.into(), &remark.head()),
+        code(remark.command.as_ref()),
+    );
+    format!(
+        "{head} {statement}. {remedy}{command}{}",
+        faint(&remark.cases)
+    )
 }
 
 fn line(line: &NamedText) -> String {
     let (name, command) = (word(line.tone, &line.name), code(line.command.as_ref()));
-    format!("{name} {}{command}{}", text(&line.text), faint([&line.detail]))
+    format!(
+        "{name} {}{command}{}",
+        text(&line.text),
+        faint([&line.detail])
+    )
 }
 
 fn table(table: &Table) -> String {
-    let aligned =
-        |at: usize| if table.columns[at].fit == ColumnFit::Figure { " class=\"figure\"" } else { "" };
+    let aligned = |at: usize| {
+        if table.columns[at].fit == ColumnFit::Figure {
+            " class=\"figure\""
+        } else {
+            ""
+        }
+    };
     let columns = || 0..table.columns.len();
     let heading = |at: usize| format!("<th{}>{}", aligned(at), text(&table.columns[at].heading));
     let axes: Vec<_> = columns().map(|at| axis_of(table, at)).collect();
@@ -120,24 +160,38 @@ fn table(table: &Table) -> String {
     let rows = table.rows.iter().map(|row| match row {
         TableRow::Note(tone, note) => {
             let (class, span) = (class(*tone), table.columns.len());
-            format!("<tr><td class=\"{class}\" colspan=\"{span}\">{}\n", text(note))
+            format!(
+                "<tr><td class=\"{class}\" colspan=\"{span}\">{}\n",
+                text(note)
+            )
         }
         TableRow::Cells(cells) => {
             let texts = texts.next().unwrap_or_default();
-            let cell = |at| format!("<td{}>{}", aligned(at), cell(&cells[at], &texts[at], axes[at]));
+            let cell = |at| {
+                format!(
+                    "<td{}>{}",
+                    aligned(at),
+                    cell(&cells[at], &texts[at], axes[at])
+                )
+            };
             format!("<tr>{}\n", (0..cells.len()).map(cell).collect::<String>())
         }
     });
     let (headings, rows): (String, String) = (columns().map(heading).collect(), rows.collect());
-    let above =
-        if table.heading.is_empty() { String::new() } else { format!("<h2>{}</h2>\n", text(&table.heading)) };
+    let above = if table.heading.is_empty() {
+        String::new()
+    } else {
+        format!("<h2>{}</h2>\n", text(&table.heading))
+    };
     format!("{above}<div class=\"wide\"><table>\n<tr>{headings}\n{rows}</table></div>\n")
 }
 
 fn cell(cell: &Cell, told: &str, axis: Option<(Axis, Unit)>) -> String {
     match cell {
         Cell::Word(tone, _) => word(*tone, told),
-        Cell::Interval(of, ends) => axis.map_or_else(String::new, |axis| interval(axis, of.value, *ends)),
+        Cell::Interval(of, ends) => {
+            axis.map_or_else(String::new, |axis| interval(axis, of.value, *ends))
+        }
         Cell::Course(values, _) => course(values),
         Cell::Missing | Cell::Text(_) | Cell::Figure(_) | Cell::AtLeast(_) => text(told),
     }
@@ -145,7 +199,9 @@ fn cell(cell: &Cell, told: &str, axis: Option<(Axis, Unit)>) -> String {
 
 /// Inside of 200 by 16.
 fn drawing(inside: &str) -> String {
-    format!("<svg viewBox=\"0 0 200 16\" width=\"200\" height=\"16\" aria-hidden=\"true\">{inside}</svg>")
+    format!(
+        "<svg viewBox=\"0 0 200 16\" width=\"200\" height=\"16\" aria-hidden=\"true\">{inside}</svg>"
+    )
 }
 
 /// A value with its interval. Ratios have a line at 1.
@@ -158,7 +214,10 @@ fn interval((axis, unit): (Axis, Unit), value: f64, ends: Option<(f64, f64)>) ->
     if let Some((low, high)) = ends {
         inside += &format!("<path d=\"M{:.1} 8H{:.1}\"/>", x(low), x(high));
     }
-    drawing(&format!("{inside}<circle cx=\"{:.1}\" cy=\"8\" r=\"4\"/>", x(value)))
+    drawing(&format!(
+        "{inside}<circle cx=\"{:.1}\" cy=\"8\" r=\"4\"/>",
+        x(value)
+    ))
 }
 
 fn course(values: &[f64]) -> String {
@@ -166,7 +225,11 @@ fn course(values: &[f64]) -> String {
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let step = 192.0 / values.len().saturating_sub(1).max(1) as f64;
     let point = |(at, value): (usize, &f64)| {
-        let height = if most > least { (value - least) / (most - least) } else { 0.5 };
+        let height = if most > least {
+            (value - least) / (most - least)
+        } else {
+            0.5
+        };
         format!("{:.1},{:.1}", 4.0 + step * at as f64, 14.0 - 12.0 * height)
     };
     let points: Vec<String> = values.iter().enumerate().map(point).collect();
@@ -182,27 +245,54 @@ mod tests {
 
     #[test]
     fn what_people_named_becomes_no_markup_and_each_interval_lies_on_its_columns_axis() {
-        let mut table =
-            Table::new("<i>", [Column::text("a&b", ColumnFit::Whole), Column::text("", ColumnFit::Drawing)]);
+        let mut table = Table::new(
+            "<i>",
+            [
+                Column::text("a&b", ColumnFit::Whole),
+                Column::text("", ColumnFit::Drawing),
+            ],
+        );
         table.columns.push(Column::text("", ColumnFit::Drawing));
         for (value, ends) in [(0.5, (0.4, 0.6)), (2.0, (1.5, 2.5))] {
             let interval = |of| Cell::Interval(of, Some(ends));
-            let drawn = vec![interval(Quantity::ratio(value)), interval(Quantity::us(value))];
+            let drawn = vec![
+                interval(Quantity::ratio(value)),
+                interval(Quantity::us(value)),
+            ];
             table.push([vec![Cell::text("\"<script>")], drawn].concat());
         }
-        table.rows.push(TableRow::Note(Tone::Faint, "why".to_owned()));
-        let lines = vec![NamedText { command: Some("a < b".to_owned()), ..NamedText::new("x", "y") }];
-        let page =
-            html(&Document::new("A <b>?", [DocumentPart::Table(table), DocumentPart::Lines(lines)]), None);
+        table
+            .rows
+            .push(TableRow::Note(Tone::Faint, "why".to_owned()));
+        let lines = vec![NamedText {
+            command: Some("a < b".to_owned()),
+            ..NamedText::new("x", "y")
+        }];
+        let page = html(
+            &Document::new(
+                "A <b>?",
+                [DocumentPart::Table(table), DocumentPart::Lines(lines)],
+            ),
+            None,
+        );
         let title = "<h1>A &lt;b&gt;?</h1>";
-        let cells = ["<h2>&lt;i&gt;</h2>", "<td>&quot;&lt;script&gt;", "colspan=\"3\">why"];
+        let cells = [
+            "<h2>&lt;i&gt;</h2>",
+            "<td>&quot;&lt;script&gt;",
+            "colspan=\"3\">why",
+        ];
         for there in [title, "<code>a &lt; b</code>"].into_iter().chain(cells) {
             assert!(page.contains(there), "{there} in {page}");
         }
         assert!(!page.contains("<script"), "{page}");
         let circles = page.split("<circle cx=\"").skip(1).step_by(2);
-        let middles: Vec<f64> = circles.filter_map(|rest| rest.split_once('"')?.0.parse().ok()).collect();
-        assert!(middles.len() == 2 && middles[0] < 100.0 && middles[1] > 100.0, "{middles:?}");
+        let middles: Vec<f64> = circles
+            .filter_map(|rest| rest.split_once('"')?.0.parse().ok())
+            .collect();
+        assert!(
+            middles.len() == 2 && middles[0] < 100.0 && middles[1] > 100.0,
+            "{middles:?}"
+        );
         assert_eq!(page.matches("class=\"one\"").count(), 2);
     }
 }

@@ -29,7 +29,9 @@ pub use advice::Advice;
 pub use calibration::{Calibrated, Surveyed};
 pub use experiment::answer::{compared_as, known, so_far};
 pub use experiment::{MeasuredRecord, REPORT_PAGE, schema};
-pub use form::{CSV, FORMS, Form, FormOptions, HTML, JSON, JUNIT, MARKDOWN, Report, SVG, TEXT, render};
+pub use form::{
+    CSV, FORMS, Form, FormOptions, HTML, JSON, JUNIT, MARKDOWN, Report, SVG, TEXT, render,
+};
 pub use gate::Gated;
 pub use markdown::markdown;
 pub use model::document::Document;

@@ -5,8 +5,8 @@
 //! meaning of the contents.
 
 use model::document::{
-    Cell, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Remark, Table, TableRow, Tone,
-    VerdictBlock,
+    Cell, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Remark, Table, TableRow,
+    Tone, VerdictBlock,
 };
 use model::text::{capitalised, cut};
 
@@ -30,7 +30,11 @@ struct MarkdownSection {
 
 impl MarkdownSection {
     fn new(opening: impl Into<String>, lines: impl IntoIterator<Item = String>) -> MarkdownSection {
-        MarkdownSection { opening: opening.into(), lines: lines.into_iter().collect(), gone: 0 }
+        MarkdownSection {
+            opening: opening.into(),
+            lines: lines.into_iter().collect(),
+            gone: 0,
+        }
     }
 
     fn length(&self) -> usize {
@@ -50,7 +54,9 @@ impl MarkdownSection {
     fn written(&self) -> String {
         let note = match self.gone {
             0 => String::new(),
-            gone => format!("\n… and {gone} more that a comment has no room for; `--format text` has all\n"),
+            gone => format!(
+                "\n… and {gone} more that a comment has no room for; `--format text` has all\n"
+            ),
         };
         format!("{}{}{note}", self.opening, self.lines.concat())
     }
@@ -64,21 +70,30 @@ pub fn markdown(document: &Document) -> String {
         None => format!("### {title}\n"),
     };
     let mut sections = vec![MarkdownSection::new(title, [])];
-    document.blocks.iter().for_each(|block| put(block, &mut sections));
+    document
+        .blocks
+        .iter()
+        .for_each(|block| put(block, &mut sections));
     fit(sections)
 }
 
 /// Adds a block as one or several sections.
 fn put(block: &DocumentPart, sections: &mut Vec<MarkdownSection>) {
     let section = match block {
-        DocumentPart::Heading(_, text) => MarkdownSection::new(format!("\n#### {}\n", escaped(text)), []),
-        DocumentPart::Paragraph(_, text) => MarkdownSection::new(format!("\n{}\n", escaped(text)), []),
+        DocumentPart::Heading(_, text) => {
+            MarkdownSection::new(format!("\n#### {}\n", escaped(text)), [])
+        }
+        DocumentPart::Paragraph(_, text) => {
+            MarkdownSection::new(format!("\n{}\n", escaped(text)), [])
+        }
         DocumentPart::Answers(answers) | DocumentPart::Verdicts(answers) => {
             MarkdownSection::new("\n", answers.iter().map(answer))
         }
         DocumentPart::Table(table) => self::table(table),
         DocumentPart::Findings(all, command) => {
-            let command = command.iter().map(|command| format!("\nMore: {}\n", code(command)));
+            let command = command
+                .iter()
+                .map(|command| format!("\nMore: {}\n", code(command)));
             MarkdownSection::new("", all.iter().map(finding).chain(command))
         }
         DocumentPart::Lines(lines) => MarkdownSection::new("\n", lines.iter().map(line)),
@@ -100,32 +115,56 @@ fn answer(answer: &QuestionAnswer) -> String {
     let mut out = match answer.verdicts.as_slice() {
         [one] => format!("- {}: {subject}{}", word(one), detail(&one.detail)),
         several => {
-            let lines = several.iter().map(|one| format!("<br>{}{}", word(one), detail(&one.detail)));
+            let lines = several
+                .iter()
+                .map(|one| format!("<br>{}{}", word(one), detail(&one.detail)));
             format!("- {subject}:{}", lines.collect::<String>())
         }
     };
-    out.extend(answer.notes.iter().map(|note| format!("<br>{}", escaped(note))));
+    out.extend(
+        answer
+            .notes
+            .iter()
+            .map(|note| format!("<br>{}", escaped(note))),
+    );
     out + "\n"
 }
 
 /// The text after a colon, if there is any.
 fn detail(text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!(": {}", escaped(text)) }
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", escaped(text))
+    }
 }
 
 fn command(command: Option<&String>) -> String {
-    command.map(|command| format!("<br>{}", code(command))).unwrap_or_default()
+    command
+        .map(|command| format!("<br>{}", code(command)))
+        .unwrap_or_default()
 }
 
 /// Inline code. Backticks and line breaks are replaced, because they would end it or begin another block.
 fn code(text: &str) -> String {
-    format!("`{}`", cut(&text.replace('`', "'").replace(['\n', '\r', '\t'], " "), TEXT_MAX))
+    format!(
+        "`{}`",
+        cut(
+            &text.replace('`', "'").replace(['\n', '\r', '\t'], " "),
+            TEXT_MAX
+        )
+    )
 }
 
 fn finding(remark: &Remark) -> String {
     let head = capitalised(&escaped(&remark.head()));
     let mut out = format!("\n> **{head}**: {}.", escaped(&remark.statement));
-    out.extend(remark.cases.iter().map(|case| format!("<br>{}", escaped(case))));
+    out.extend(
+        remark
+            .cases
+            .iter()
+            .map(|case| format!("<br>{}", escaped(case))),
+    );
     if !remark.remedy.is_empty() {
         out += &format!(" {}", escaped(&remark.remedy));
     }
@@ -134,20 +173,39 @@ fn finding(remark: &Remark) -> String {
 
 fn line(line: &NamedText) -> String {
     let name = escaped(&line.name);
-    let name = if line.tone == Tone::Faint { name } else { format!("**{name}**") };
+    let name = if line.tone == Tone::Faint {
+        name
+    } else {
+        format!("**{name}**")
+    };
     let (text, command) = (escaped(&line.text), command(line.command.as_ref()));
     format!("- {name}: {text}{}{command}\n", detail(&line.detail))
 }
 
 /// A table, without the drawings for terminals.
 fn table(table: &Table) -> MarkdownSection {
-    let shown: Vec<usize> =
-        (0..table.columns.len()).filter(|at| table.columns[*at].fit != ColumnFit::Drawing).collect();
+    let shown: Vec<usize> = (0..table.columns.len())
+        .filter(|at| table.columns[*at].fit != ColumnFit::Drawing)
+        .collect();
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let headings = line(shown.iter().map(|at| escaped(&table.columns[*at].heading)).collect());
-    let rule = |at: &usize| if table.columns[*at].fit == ColumnFit::Figure { "--:|" } else { "---|" };
-    let heading =
-        if table.heading.is_empty() { String::new() } else { format!("\n{}:\n", escaped(&table.heading)) };
+    let headings = line(
+        shown
+            .iter()
+            .map(|at| escaped(&table.columns[*at].heading))
+            .collect(),
+    );
+    let rule = |at: &usize| {
+        if table.columns[*at].fit == ColumnFit::Figure {
+            "--:|"
+        } else {
+            "---|"
+        }
+    };
+    let heading = if table.heading.is_empty() {
+        String::new()
+    } else {
+        format!("\n{}:\n", escaped(&table.heading))
+    };
     let mut texts = table.texts().into_iter();
     let rows = table.rows.iter().map(|row| match row {
         TableRow::Note(_, text) => line(vec![escaped(text)]),
@@ -163,7 +221,10 @@ fn table(table: &Table) -> MarkdownSection {
             line(shown.iter().map(cell).collect())
         }
     });
-    let opening = format!("{heading}\n{headings}|{}\n", shown.iter().map(rule).collect::<String>());
+    let opening = format!(
+        "{heading}\n{headings}|{}\n",
+        shown.iter().map(rule).collect::<String>()
+    );
     MarkdownSection::new(opening, rows)
 }
 
@@ -176,8 +237,10 @@ fn length(text: &str) -> usize {
 /// of each section are more useful than one complete section.
 fn fit(mut sections: Vec<MarkdownSection>) -> String {
     let last_first = || (0..sections.len()).rev();
-    let order: Vec<(usize, usize)> =
-        [LINES_KEPT, 0].iter().flat_map(|keep| last_first().map(|at| (*keep, at))).collect();
+    let order: Vec<(usize, usize)> = [LINES_KEPT, 0]
+        .iter()
+        .flat_map(|keep| last_first().map(|at| (*keep, at)))
+        .collect();
     for (keep, at) in order {
         let total: usize = sections.iter().map(MarkdownSection::length).sum();
         if total <= CHARACTERS_MAX {
@@ -195,9 +258,13 @@ const NOTHING: &str = "<!-- -->";
 fn begins_link(before: &str, rest: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric();
     let at_begin = |word: &str| {
-        let head = before.len().checked_sub(word.len()).filter(|at| before.is_char_boundary(*at));
+        let head = before
+            .len()
+            .checked_sub(word.len())
+            .filter(|at| before.is_char_boundary(*at));
         head.is_some_and(|at| {
-            before[at..].eq_ignore_ascii_case(word) && !before[..at].chars().next_back().is_some_and(is_word)
+            before[at..].eq_ignore_ascii_case(word)
+                && !before[..at].chars().next_back().is_some_and(is_word)
         })
     };
     let next = rest.chars().next();
@@ -251,7 +318,10 @@ mod tests {
             ("@octocat and a@_b", "@<!-- -->octocat and a@<!-- -->\\_b"),
             ("GH-12, o/r#12", "GH-<!-- -->12, o/r\\#<!-- -->12"),
             ("mailto:a", "mailto:<!-- -->a"),
-            ("p99 12:30 a.b 4 // c, 100-GHz", "p99 12:30 a.b 4 // c, 100-GHz"),
+            (
+                "p99 12:30 a.b 4 // c, 100-GHz",
+                "p99 12:30 a.b 4 // c, 100-GHz",
+            ),
         ] {
             assert_eq!(escaped(text), shown);
         }
@@ -260,6 +330,9 @@ mod tests {
     #[test]
     fn a_command_stays_in_its_line_of_code() {
         let hostile = "a`\n\n@octocat [x](https://evil.example)\r".to_owned();
-        assert_eq!(command(Some(&hostile)), "<br>`a'  @octocat [x](https://evil.example) `");
+        assert_eq!(
+            command(Some(&hostile)),
+            "<br>`a'  @octocat [x](https://evil.example) `"
+        );
     }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use analysis::measurement::{Bend, RateKept, WindowPart};
 use analysis::{MeasuredWindow, Measurement};
 use model::document::{Cell, ColumnFit, Document, DocumentPart, NamedText, Table, Tone};
-use model::quantity::{NONE, Quantity, bytes, count, many, micros, rate, share, span, three_digits};
+use model::quantity::{
+    NONE, Quantity, bytes, count, many, micros, rate, share, span, three_digits,
+};
 use model::{Check, EndpointCounts, FailureKind, Protocol, Rate, Think, Until};
 use plan::{Load, Variant};
 use stats::{Latencies, Quantile};
@@ -21,8 +23,14 @@ mod data;
 pub(crate) use data::data;
 
 /// The quantiles shown, with their names.
-const QUANTILES: [(&str, f64); 6] =
-    [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
+const QUANTILES: [(&str, f64); 6] = [
+    ("p50", 0.5),
+    ("p75", 0.75),
+    ("p90", 0.9),
+    ("p99", 0.99),
+    ("p99.9", 0.999),
+    ("max", 1.0),
+];
 /// The quantiles of the longer distribution.
 const DISTRIBUTION: [(&str, f64); 8] = [
     ("p50", 0.5),
@@ -46,7 +54,11 @@ impl<'a> LoadedRecord<'a> {
     /// `None` if the plan compares.
     pub(crate) fn of(measured: &MeasuredRecord<'a>) -> Option<LoadedRecord<'a>> {
         let variant = measured.record.header.plan.variants.first()?;
-        Some(LoadedRecord { measured: *measured, variant, of: analysis::measurement(measured.record)? })
+        Some(LoadedRecord {
+            measured: *measured,
+            variant,
+            of: analysis::measurement(measured.record)?,
+        })
     }
 
     /// Whether several steps were planned.
@@ -62,7 +74,9 @@ impl<'a> LoadedRecord<'a> {
     /// The request and its target.
     fn title(&self) -> String {
         let load = &self.variant.load;
-        let Some(entry) = self.variant.entry_service() else { return load.title() };
+        let Some(entry) = self.variant.entry_service() else {
+            return load.title();
+        };
         let only = load.requests.first().filter(|_| !load.is_mix());
         match (entry.url(), only) {
             (Some(url), Some(only)) => format!("{} {}{}", only.method, url.origin(), only.path),
@@ -76,37 +90,71 @@ impl<'a> LoadedRecord<'a> {
         let (load, planned) = (&self.variant.load, self.of.planned);
         let mut asked = vec![many(load.connections.into(), "connection")];
         let first = self.of.windows.first().or(self.of.capacity.as_ref());
-        if let Some(MeasuredWindow { slice, asked: of, .. }) = first {
-            asked.push(many(slice.counts.generator.wall_ns.len().max(1) as u64, "thread"));
+        if let Some(MeasuredWindow {
+            slice, asked: of, ..
+        }) = first
+        {
+            asked.push(many(
+                slice.counts.generator.wall_ns.len().max(1) as u64,
+                "thread",
+            ));
             let window = match of.until {
                 Until::Elapsed(_) if planned == 1 => span(slice.counts.window_ns as f64 / 1e9),
                 Until::Elapsed(length) => span(length.as_secs_f64()),
                 Until::Requests(total) => many(total, "request"),
             };
-            asked.push(if planned > 1 { format!("{planned} steps of {window}") } else { window });
+            asked.push(if planned > 1 {
+                format!("{planned} steps of {window}")
+            } else {
+                window
+            });
         }
         asked.push(format!("timeout {}", span(load.timeout.as_secs_f64())));
         asked.extend(first.map(|window| match window.asked.open {
             None => "closed loop".to_owned(),
             Some(open) if planned > 1 => format!("open loop, {}", open.process.name()),
             Some(open) => {
-                let word = if open.rate.ramp().is_some() { "from" } else { "at" };
-                let share = open.ask.needs_capacity().then(|| format!("{} of saturation, ", open.ask));
+                let word = if open.rate.ramp().is_some() {
+                    "from"
+                } else {
+                    "at"
+                };
+                let share = open
+                    .ask
+                    .needs_capacity()
+                    .then(|| format!("{} of saturation, ", open.ask));
                 let (share, process) = (share.unwrap_or_default(), open.process.name());
-                format!("open loop {word} {share}{}, {process}", rate_text(open.rate))
+                format!(
+                    "open loop {word} {share}{}, {process}",
+                    rate_text(open.rate)
+                )
             }
         }));
         let unusual = unusual(load);
-        [asked.join(", ")].into_iter().chain((!unusual.is_empty()).then(|| unusual.join(", "))).collect()
+        [asked.join(", ")]
+            .into_iter()
+            .chain((!unusual.is_empty()).then(|| unusual.join(", ")))
+            .collect()
     }
 
     /// Notes on reading the figures, which are not findings.
     fn notes(&self) -> Vec<String> {
         let (load, of) = (&self.variant.load, &self.of);
-        let responses = of.windows.iter().any(|window| window.slice.counts.responses > 0);
+        let responses = of
+            .windows
+            .iter()
+            .any(|window| window.slice.counts.responses > 0);
         let closed = responses && of.windows.iter().all(|window| window.asked.open.is_none());
-        let tls = if load.tls.is_some() { " and the TLS handshake" } else { "" };
-        let under_way = if load.protocol.lanes() > 1 { "requests under way" } else { "connections" };
+        let tls = if load.tls.is_some() {
+            " and the TLS handshake"
+        } else {
+            ""
+        };
+        let under_way = if load.protocol.lanes() > 1 {
+            "requests under way"
+        } else {
+            "connections"
+        };
         let not_begun = of.planned.saturating_sub(of.windows.len());
         let notes = [
             (of.interrupted && not_begun == 0).then(|| "Stopped early: these are the figures up to then.".to_owned()),
@@ -137,7 +185,10 @@ impl<'a> LoadedRecord<'a> {
 
     /// The notes as the last blocks, with the differences to another tool.
     fn noted(&self) -> impl Iterator<Item = DocumentPart> {
-        let notes = self.notes().into_iter().chain(self.measured.differences.iter().cloned());
+        let notes = self
+            .notes()
+            .into_iter()
+            .chain(self.measured.differences.iter().cloned());
         notes.map(|note| DocumentPart::Paragraph(Tone::Faint, note))
     }
 
@@ -158,15 +209,22 @@ impl<'a> LoadedRecord<'a> {
     pub(crate) fn document(&self) -> Document {
         let of = &self.of;
         let asked = self.asked().into_iter();
-        let mut blocks: Vec<DocumentPart> =
-            asked.map(|asked| DocumentPart::Paragraph(Tone::Plain, asked)).collect();
+        let mut blocks: Vec<DocumentPart> = asked
+            .map(|asked| DocumentPart::Paragraph(Tone::Plain, asked))
+            .collect();
         let void = of.void().map(|finding| match finding.check {
             Check::NoSuccess => format!("Nothing to measure: {}", finding.evidence),
             check => format!("Invalid ({}): {}", check.number(), finding.evidence),
         });
-        blocks.extend(void.clone().map(|void| DocumentPart::Paragraph(Tone::Bad, void)));
+        blocks.extend(
+            void.clone()
+                .map(|void| DocumentPart::Paragraph(Tone::Bad, void)),
+        );
         blocks.extend(capacity(of));
-        if let Some(window) = of.only().or(of.capacity.as_ref().filter(|_| of.windows.is_empty())) {
+        if let Some(window) = of
+            .only()
+            .or(of.capacity.as_ref().filter(|_| of.windows.is_empty()))
+        {
             if void.is_some() {
                 blocks.push(DocumentPart::Lines(self.counted(window)));
             } else {
@@ -175,7 +233,12 @@ impl<'a> LoadedRecord<'a> {
                     DocumentPart::Table(self.latencies(window)),
                 ]);
                 blocks.extend(endpoints(window).map(DocumentPart::Table));
-                blocks.extend(Some(window).filter(|window| window.has_success()).into_iter().flat_map(ramp));
+                blocks.extend(
+                    Some(window)
+                        .filter(|window| window.has_success())
+                        .into_iter()
+                        .flat_map(ramp),
+                );
             }
         } else {
             blocks.push(DocumentPart::Table(steps(of)));
@@ -184,10 +247,16 @@ impl<'a> LoadedRecord<'a> {
             blocks.push(DocumentPart::Paragraph(Tone::Faint, about.to_owned()));
         }
         let findings = &self.measured.conclusion.findings;
-        blocks.push(DocumentPart::Findings(remarks(findings), explained_by(findings.iter())));
+        blocks.push(DocumentPart::Findings(
+            remarks(findings),
+            explained_by(findings.iter()),
+        ));
         blocks.extend(self.noted());
         let headline = void.or(of.only().map(headline));
-        Document { headline, ..Document::new(self.title(), blocks) }
+        Document {
+            headline,
+            ..Document::new(self.title(), blocks)
+        }
     }
 
     /// The first screen: request, results, duration and doubts. It is the whole document for several steps,
@@ -197,18 +266,30 @@ impl<'a> LoadedRecord<'a> {
             return self.document();
         };
         let findings = &self.measured.conclusion.findings;
-        let mut blocks =
-            vec![DocumentPart::Paragraph(Tone::Plain, self.asked().join(", ")), invalid(findings)];
+        let mut blocks = vec![
+            DocumentPart::Paragraph(Tone::Plain, self.asked().join(", ")),
+            invalid(findings),
+        ];
         if self.of.void().is_some() {
-            blocks
-                .extend([DocumentPart::Lines(self.counted(window)), DocumentPart::Lines(warnings(findings))]);
+            blocks.extend([
+                DocumentPart::Lines(self.counted(window)),
+                DocumentPart::Lines(warnings(findings)),
+            ]);
             return Document::new(self.title(), blocks.into_iter().chain(self.noted()));
         }
         blocks.extend(capacity(&self.of));
-        let mut lines = vec![NamedText::new("requests", requests(window)), throughput(window)];
+        let mut lines = vec![
+            NamedText::new("requests", requests(window)),
+            throughput(window),
+        ];
         lines.extend(silent(window));
         let told = outcomes(window, &self.variant.load);
-        lines.extend(verdict(window).into_iter().chain(service(window)).chain(told));
+        lines.extend(
+            verdict(window)
+                .into_iter()
+                .chain(service(window))
+                .chain(told),
+        );
         lines.extend(errors(window).into_iter().chain(tls_error(window)));
         // The response time that a user waits, or the service time if no user waits.
         let waited = latencies(&kinds(window)[..1]);
@@ -229,7 +310,11 @@ impl<'a> LoadedRecord<'a> {
     fn counted(&self, window: &MeasuredWindow<'_>) -> Vec<NamedText> {
         let outcomes = outcomes(window, &self.variant.load).into_iter();
         let requests = [NamedText::new("requests", requests(window))].into_iter();
-        requests.chain(outcomes).chain(errors(window)).chain(tls_error(window)).collect()
+        requests
+            .chain(outcomes)
+            .chain(errors(window))
+            .chain(tls_error(window))
+            .collect()
     }
 }
 
@@ -237,12 +322,14 @@ impl<'a> LoadedRecord<'a> {
 fn unusual(load: &Load) -> Vec<String> {
     let protocol = match load.protocol {
         Protocol::Http1 { pipeline: 1 } => None,
-        Protocol::Http1 { pipeline } => {
-            Some(format!("pipelining, up to {} a connection", many(pipeline.into(), "request")))
-        }
-        Protocol::Http2 { streams } => {
-            Some(format!("HTTP/2, up to {} a connection", many(streams.into(), "stream")))
-        }
+        Protocol::Http1 { pipeline } => Some(format!(
+            "pipelining, up to {} a connection",
+            many(pipeline.into(), "request")
+        )),
+        Protocol::Http2 { streams } => Some(format!(
+            "HTTP/2, up to {} a connection",
+            many(streams.into(), "stream")
+        )),
     };
     let sources = match load.sources.as_slice() {
         [] => None,
@@ -252,9 +339,13 @@ fn unusual(load: &Load) -> Vec<String> {
     let parts = [
         protocol,
         (!load.keep_alive).then(|| "a connection for each request".to_owned()),
-        load.tls.as_ref().filter(|tls| tls.insecure).map(|_| "certificates not checked".to_owned()),
+        load.tls
+            .as_ref()
+            .filter(|tls| tls.insecure)
+            .map(|_| "certificates not checked".to_owned()),
         sources,
-        load.cookies.then(|| "cookies of each connection".to_owned()),
+        load.cookies
+            .then(|| "cookies of each connection".to_owned()),
         load.think.map(thinks),
     ];
     parts.into_iter().flatten().collect()
@@ -272,7 +363,11 @@ fn thinks(think: Think) -> String {
 fn rate_text(of: Rate) -> String {
     match of {
         Rate::Constant(per_s) => rate(per_s),
-        Rate::Ramp { from_per_s, to_per_s, .. } => format!("{} to {}", rate(from_per_s), rate(to_per_s)),
+        Rate::Ramp {
+            from_per_s,
+            to_per_s,
+            ..
+        } => format!("{} to {}", rate(from_per_s), rate(to_per_s)),
     }
 }
 
@@ -283,7 +378,9 @@ fn headline(window: &MeasuredWindow<'_>) -> String {
     };
     let latencies = kinds(window).into_iter().next();
     let p99 = latencies.and_then(|(name, latencies)| Some((name, shown(latencies, 0.99)?)));
-    let p99 = p99.map(|(name, p99)| format!(", p99 {} ({name})", written(p99))).unwrap_or_default();
+    let p99 = p99
+        .map(|(name, p99)| format!(", p99 {} ({name})", written(p99)))
+        .unwrap_or_default();
     format!("{throughput}{p99}")
 }
 
@@ -294,13 +391,26 @@ fn kinds<'a>(window: &MeasuredWindow<'a>) -> Vec<(&'static str, &'a Latencies)> 
         None => vec![("complete", &counts.latency)],
         Some(open) => vec![("response", &open.response), ("service", &counts.latency)],
     };
-    let opening = [("connect", &counts.connect), ("handshake", &counts.handshake)];
-    let opening = opening.into_iter().filter(|(_, latencies)| !latencies.is_empty());
-    first.into_iter().chain([("first byte", &counts.first_byte)]).chain(opening).collect()
+    let opening = [
+        ("connect", &counts.connect),
+        ("handshake", &counts.handshake),
+    ];
+    let opening = opening
+        .into_iter()
+        .filter(|(_, latencies)| !latencies.is_empty());
+    first
+        .into_iter()
+        .chain([("first byte", &counts.first_byte)])
+        .chain(opening)
+        .collect()
 }
 
 fn latencies(kinds: &[(&str, &Latencies)]) -> Table {
-    let mut table = Table::of_figures("", [("latency", ColumnFit::Whole)], QUANTILES.map(|(name, _)| name));
+    let mut table = Table::of_figures(
+        "",
+        [("latency", ColumnFit::Whole)],
+        QUANTILES.map(|(name, _)| name),
+    );
     for (name, latencies) in kinds {
         let cells = QUANTILES.iter().map(|(_, q)| at(latencies, *q));
         table.push([Cell::text(*name)].into_iter().chain(cells).collect());
@@ -310,7 +420,9 @@ fn latencies(kinds: &[(&str, &Latencies)]) -> Table {
 
 /// Quantiles with too few samples are not shown.
 fn shown(latencies: &Latencies, q: f64) -> Option<Quantile> {
-    latencies.quantile(q).filter(|_| q == 1.0 || latencies.resolves(q))
+    latencies
+        .quantile(q)
+        .filter(|_| q == 1.0 || latencies.resolves(q))
 }
 
 /// Each in its own unit, because a maximum may be a thousand times the median.
@@ -335,7 +447,11 @@ fn lines(window: &MeasuredWindow<'_>, load: &Load) -> Vec<NamedText> {
     lines.extend((made > 0).then(|| {
         NamedText::new(
             "TLS",
-            format!("{} handshakes, {} of them resumed", count(made), count(counts.tls_resumed)),
+            format!(
+                "{} handshakes, {} of them resumed",
+                count(made),
+                count(counts.tls_resumed)
+            ),
         )
     }));
     lines.extend(outcomes(window, load));
@@ -347,78 +463,136 @@ fn lines(window: &MeasuredWindow<'_>, load: &Load) -> Vec<NamedText> {
 }
 
 fn tls_error(window: &MeasuredWindow<'_>) -> Option<NamedText> {
-    window.slice.counts.tls_error.as_ref().map(|error| NamedText::new("TLS error", error.clone()))
+    window
+        .slice
+        .counts
+        .tls_error
+        .as_ref()
+        .map(|error| NamedText::new("TLS error", error.clone()))
 }
 
 fn throughput(window: &MeasuredWindow<'_>) -> NamedText {
-    let told = window.throughput_per_s().map(|per_s| format!("{}, successful responses", rate(per_s)));
-    NamedText::new("throughput", told.or_else(|| window.without_rate()).unwrap_or(NONE.to_owned()))
+    let told = window
+        .throughput_per_s()
+        .map(|per_s| format!("{}, successful responses", rate(per_s)));
+    NamedText::new(
+        "throughput",
+        told.or_else(|| window.without_rate())
+            .unwrap_or(NONE.to_owned()),
+    )
 }
 
 /// How long the service sent no response, which no other figure of a closed loop shows.
 fn silent(window: &MeasuredWindow<'_>) -> Option<NamedText> {
-    let finding = window.findings.iter().find(|finding| finding.check == Check::Silent)?;
+    let finding = window
+        .findings
+        .iter()
+        .find(|finding| finding.check == Check::Silent)?;
     let text = finding.evidence.as_str();
-    let text = text.strip_prefix(&format!("{}: ", window.name)).unwrap_or(text);
+    let text = text
+        .strip_prefix(&format!("{}: ", window.name))
+        .unwrap_or(text);
     Some(NamedText::new("silent", text.to_owned()))
 }
 
 /// Number of responses by status, and the problems of unexpected ones.
 fn outcomes(window: &MeasuredWindow<'_>, load: &Load) -> Vec<NamedText> {
     let counts = &window.slice.counts;
-    let status: Vec<String> =
-        counts.status.iter().map(|(code, number)| format!("{code} × {}", count(*number))).collect();
-    let status =
-        NamedText::new("status", if status.is_empty() { NONE.to_owned() } else { status.join("   ") });
+    let status: Vec<String> = counts
+        .status
+        .iter()
+        .map(|(code, number)| format!("{code} × {}", count(*number)))
+        .collect();
+    let status = NamedText::new(
+        "status",
+        if status.is_empty() {
+            NONE.to_owned()
+        } else {
+            status.join("   ")
+        },
+    );
     let failures = counts.contract_failures.iter().map(|failure| {
         // Few contents are checked, as a sample of all.
         let is_sampled = matches!(failure.kind, FailureKind::Content | FailureKind::Coding);
-        let of =
-            if is_sampled { format!(" of {} sampled", count(counts.sampled.judged)) } else { String::new() };
+        let of = if is_sampled {
+            format!(" of {} sampled", count(counts.sampled.judged))
+        } else {
+            String::new()
+        };
         let (kind, failed, example) = (&failure.kind, count(failure.count), &failure.example);
         let text = format!("{kind} × {failed}{of}, for example {example}");
         NamedText::new("failed", text)
     });
-    [status].into_iter().chain(log_ins(window, load)).chain(failures).collect()
+    [status]
+        .into_iter()
+        .chain(log_ins(window, load))
+        .chain(failures)
+        .collect()
 }
 
 /// Number of users' first requests that succeeded and failed.
 fn log_ins(window: &MeasuredWindow<'_>, load: &Load) -> Option<NamedText> {
     let counts = &window.slice.counts;
-    let is_once = |name: &str| load.requests.iter().any(|request| request.once && request.name == name);
-    let failed: u64 = counts.endpoints.iter().filter(|of| is_once(&of.name)).map(|of| of.sent).sum();
+    let is_once = |name: &str| {
+        load.requests
+            .iter()
+            .any(|request| request.once && request.name == name)
+    };
+    let failed: u64 = counts
+        .endpoints
+        .iter()
+        .filter(|of| is_once(&of.name))
+        .map(|of| of.sent)
+        .sum();
     let told = [
         (counts.log_ins, "requests succeeded, in no other figure"),
         (failed, "failed, counted as failed requests"),
     ];
     let told = told.into_iter().filter(|(number, _)| *number > 0);
-    let told: Vec<String> = told.map(|(number, what)| format!("{} {what}", count(number))).collect();
+    let told: Vec<String> = told
+        .map(|(number, what)| format!("{} {what}", count(number)))
+        .collect();
     (!told.is_empty()).then(|| NamedText::new("logging in", told.join("; ")))
 }
 
 fn errors(window: &MeasuredWindow<'_>) -> Option<NamedText> {
     let errors = window.slice.counts.errors.iter();
-    let errors: Vec<String> =
-        errors.map(|error| format!("{} {} × {}", error.phase, error.cause, count(error.count))).collect();
+    let errors: Vec<String> = errors
+        .map(|error| format!("{} {} × {}", error.phase, error.cause, count(error.count)))
+        .collect();
     (!errors.is_empty()).then(|| NamedText::new("errors", errors.join("   ")))
 }
 
 /// Whether the service kept up in open loop.
 fn verdict(window: &MeasuredWindow<'_>) -> Option<NamedText> {
-    window.kept().map(|kept| NamedText::new("verdict", kept.words()))
+    window
+        .kept()
+        .map(|kept| NamedText::new("verdict", kept.words()))
 }
 
 /// Resources used by the services, if their processes can be observed.
 fn service(window: &MeasuredWindow<'_>) -> Option<NamedText> {
     let slice = window.slice;
-    let (cpu_ns, wall_ns, successful) =
-        (slice.services_cpu_ns(), slice.counts.wall_ns(), slice.counts.successful);
+    let (cpu_ns, wall_ns, successful) = (
+        slice.services_cpu_ns(),
+        slice.counts.wall_ns(),
+        slice.counts.successful,
+    );
     (cpu_ns > 0 && successful > 0 && wall_ns > 0).then(|| {
-        let (each, cores) = (cpu_ns as f64 / 1e3 / successful as f64, cpu_ns as f64 / wall_ns as f64);
+        let (each, cores) = (
+            cpu_ns as f64 / 1e3 / successful as f64,
+            cpu_ns as f64 / wall_ns as f64,
+        );
         // Work around a short window would count as done in it.
-        let cores =
-            window.without_rate().map_or(format!(", {} cores", three_digits(cores)), |_| String::new());
-        NamedText::new("service", format!("{} of CPU time per request{cores}", micros(each)))
+        let cores = window
+            .without_rate()
+            .map_or(format!(", {} cores", three_digits(cores)), |_| {
+                String::new()
+            });
+        NamedText::new(
+            "service",
+            format!("{} of CPU time per request{cores}", micros(each)),
+        )
     })
 }
 
@@ -439,7 +613,11 @@ fn requests(window: &MeasuredWindow<'_>) -> String {
         many(counts.responses, "response"),
         format!("{} successful", count(counts.successful)),
     ];
-    due.into_iter().chain(always).chain(parts).collect::<Vec<_>>().join(", ")
+    due.into_iter()
+        .chain(always)
+        .chain(parts)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn transfer(window: &MeasuredWindow<'_>) -> String {
@@ -454,13 +632,26 @@ fn pace(window: &MeasuredWindow<'_>) -> Vec<NamedText> {
     let Some((asked, open)) = window.asked.open.zip(window.slice.counts.open.as_ref()) else {
         return Vec::new();
     };
-    let sent = window.per_s(open.sent_in_window).map_or(NONE.to_owned(), rate);
-    let due = window.per_s(open.intended).filter(|_| asked.rate.ramp().is_some());
-    let due = due.map(|due| format!(" of {} due on average", rate(due))).unwrap_or_default();
+    let sent = window
+        .per_s(open.sent_in_window)
+        .map_or(NONE.to_owned(), rate);
+    let due = window
+        .per_s(open.intended)
+        .filter(|_| asked.rate.ramp().is_some());
+    let due = due
+        .map(|due| format!(" of {} due on average", rate(due)))
+        .unwrap_or_default();
     let lag = shown(&open.schedule_lag, 0.99).map_or(NONE.to_owned(), written);
-    let queue = format!("{} of {} found no connection free", count(open.queued), count(open.intended));
+    let queue = format!(
+        "{} of {} found no connection free",
+        count(open.queued),
+        count(open.intended)
+    );
     let paced = [
-        NamedText::new("rate", format!("{sent} sent{due}, {} asked for", rate_text(asked.rate))),
+        NamedText::new(
+            "rate",
+            format!("{sent} sent{due}, {} asked for", rate_text(asked.rate)),
+        ),
         NamedText::new("queue", queue),
         NamedText::new("client", format!("{lag} late at p99, where one was free")),
     ];
@@ -478,9 +669,15 @@ fn content(window: &MeasuredWindow<'_>) -> Option<String> {
     };
     let decoded = mean(sampled.decoded_bytes);
     let sent = format!(", sent as {}", mean(sampled.encoded_bytes));
-    let sent = if sampled.decoded_bytes == sampled.encoded_bytes { "" } else { &sent };
+    let sent = if sampled.decoded_bytes == sampled.encoded_bytes {
+        ""
+    } else {
+        &sent
+    };
     let (sampled, of) = (count(sampled.count), count(window.slice.counts.responses));
-    Some(format!("{sampled} of {of} sampled: {different}, {decoded} on average{sent}"))
+    Some(format!(
+        "{sampled} of {of} sampled: {different}, {decoded} on average{sent}"
+    ))
 }
 
 /// Results of each of several requests.
@@ -494,12 +691,20 @@ fn endpoints(window: &MeasuredWindow<'_>) -> Option<Table> {
         let open = window.asked.open.is_some();
         let mut latencies = Latencies::new();
         for ended in &endpoint.outcomes {
-            latencies.merge(if open { &ended.response } else { &ended.latency });
+            latencies.merge(if open {
+                &ended.response
+            } else {
+                &ended.latency
+            });
         }
         table.push(vec![
             Cell::text(&endpoint.name),
             Cell::figure(Some(Quantity::count(endpoint.sent))),
-            Cell::figure(window.per_s(endpoint.successful_in_window).map(Quantity::per_s)),
+            Cell::figure(
+                window
+                    .per_s(endpoint.successful_in_window)
+                    .map(Quantity::per_s),
+            ),
             at(&latencies, 0.5),
             at(&latencies, 0.99),
             Cell::text(statuses(endpoint)),
@@ -509,13 +714,16 @@ fn endpoints(window: &MeasuredWindow<'_>) -> Option<Table> {
 }
 
 fn statuses(endpoint: &EndpointCounts) -> String {
-    let name = |status: Option<u16>| status.map_or("no response".to_owned(), |status| status.to_string());
+    let name =
+        |status: Option<u16>| status.map_or("no response".to_owned(), |status| status.to_string());
     match endpoint.outcomes.as_slice() {
         [] => NONE.to_owned(),
         // The same for all requests.
         [only] => name(only.status),
         several => {
-            let each = several.iter().map(|o| format!("{} × {}", name(o.status), count(o.latency.count())));
+            let each = several
+                .iter()
+                .map(|o| format!("{} × {}", name(o.status), count(o.latency.count())));
             each.collect::<Vec<_>>().join(", ")
         }
     }
@@ -528,15 +736,31 @@ fn ramp(window: &MeasuredWindow<'_>) -> Vec<DocumentPart> {
         return Vec::new();
     }
     use ColumnFit::{Figure, Whole};
-    let columns = [("ramp at", Figure), ("due", Figure), ("throughput", Figure), ("", Whole)];
+    let columns = [
+        ("ramp at", Figure),
+        ("due", Figure),
+        ("throughput", Figure),
+        ("", Whole),
+    ];
     let mut table = Table::new("", columns);
-    stretches.iter().for_each(|stretch| table.push(tenth(stretch)));
-    let sentence = window.bend().map(|bend| DocumentPart::Paragraph(Tone::Strong, bend_text(bend)));
-    [DocumentPart::Table(table)].into_iter().chain(sentence).collect()
+    stretches
+        .iter()
+        .for_each(|stretch| table.push(tenth(stretch)));
+    let sentence = window
+        .bend()
+        .map(|bend| DocumentPart::Paragraph(Tone::Strong, bend_text(bend)));
+    [DocumentPart::Table(table)]
+        .into_iter()
+        .chain(sentence)
+        .collect()
 }
 
 fn tenth(stretch: &WindowPart) -> Vec<Cell> {
-    let kept = if stretch.kept { RateKept::Up } else { RateKept::Behind };
+    let kept = if stretch.kept {
+        RateKept::Up
+    } else {
+        RateKept::Behind
+    };
     vec![
         Cell::figure(Some(Quantity::seconds(stretch.from_s))),
         Cell::figure(Some(Quantity::per_s(stretch.due_per_s()))),
@@ -549,15 +773,23 @@ fn bend_text(bend: Bend) -> String {
     match bend {
         Bend::At(per_s) => format!("Kept up to about {}.", rate(per_s)),
         Bend::Perhaps(per_s) => {
-            format!("Fell behind beyond {} only: a ramp to more says whether it bends there.", rate(per_s))
+            format!(
+                "Fell behind beyond {} only: a ramp to more says whether it bends there.",
+                rate(per_s)
+            )
         }
         Bend::NotUpTo(per_s) => format!("Did not bend up to {}.", rate(per_s)),
         Bend::AtLowest(per_s) => {
-            format!("Fell behind from {} on: a ramp from less says what it keeps up with.", rate(per_s))
+            format!(
+                "Fell behind from {} on: a ramp from less says what it keeps up with.",
+                rate(per_s)
+            )
         }
         Bend::Uneven { kept, gave } => {
             let (kept, gave) = (rate(kept), rate(gave));
-            format!("Fell behind beyond {kept}, but gave {gave} at another time: no bend to be seen.")
+            format!(
+                "Fell behind beyond {kept}, but gave {gave} at another time: no bend to be seen."
+            )
         }
     }
 }
@@ -572,15 +804,31 @@ fn tone(kept: RateKept) -> Tone {
 
 fn capacity(of: &Measurement<'_>) -> Option<DocumentPart> {
     let capacity = of.capacity.as_ref()?;
-    let per_s = capacity.throughput_per_s().filter(|_| capacity.has_success()).map_or(NONE.to_owned(), rate);
+    let per_s = capacity
+        .throughput_per_s()
+        .filter(|_| capacity.has_success())
+        .map_or(NONE.to_owned(), rate);
     let window = span(capacity.slice.counts.window_ns as f64 / 1e9);
     let text = format!("{per_s}, successful responses in closed loop for {window}");
-    Some(DocumentPart::Lines(vec![NamedText::new("saturation", text)]))
+    Some(DocumentPart::Lines(vec![NamedText::new(
+        "saturation",
+        text,
+    )]))
 }
 
 /// A line for each rate.
 fn steps(of: &Measurement<'_>) -> Table {
-    let figures = ["asked", "due", "sent", "throughput", "p50", "p99", "p99.9", "queued", "late"];
+    let figures = [
+        "asked",
+        "due",
+        "sent",
+        "throughput",
+        "p50",
+        "p99",
+        "p99.9",
+        "queued",
+        "late",
+    ];
     let mut table = Table::of_figures("", [], figures);
     table.columns.push(("verdict", ColumnFit::Whole).into());
     for window in &of.windows {
@@ -588,7 +836,9 @@ fn steps(of: &Measurement<'_>) -> Table {
         let per_s = |amount: u64| Cell::figure(window.per_s(amount).map(Quantity::per_s));
         let time = |of: Option<&Latencies>, q| of.map_or(Cell::Missing, |of| at(of, q));
         let response = open.map(|open| &open.response);
-        let verdict = window.kept().map(|kept| Cell::Word(tone(kept), kept.words().to_owned()));
+        let verdict = window
+            .kept()
+            .map(|kept| Cell::Word(tone(kept), kept.words().to_owned()));
         table.push(vec![
             Cell::text(&window.name),
             Cell::optional(window.asked.open.map(|open| rate_text(open.rate))),

@@ -40,7 +40,11 @@ pub fn page_of(data: &PageData) -> String {
     let title = markup(&shown_text(&data.title));
     let mut page = String::new();
     let mut rest = TEMPLATE;
-    for (mark, value) in [("{{policy}}", policy()), ("{{title}}", title), ("{{data}}", embedded(data))] {
+    for (mark, value) in [
+        ("{{policy}}", policy()),
+        ("{{title}}", title),
+        ("{{data}}", embedded(data)),
+    ] {
         let (before, after) = rest.split_once(mark).unwrap_or((rest, ""));
         page += before;
         page += &value;
@@ -52,7 +56,10 @@ pub fn page_of(data: &PageData) -> String {
 /// JSON Schema (draft 2020-12) of the data of a page. `web/` generates its types from it.
 pub fn page_schema() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
-    settings.into_generator().into_root_schema_for::<PageData>().to_value()
+    settings
+        .into_generator()
+        .into_root_schema_for::<PageData>()
+        .to_value()
 }
 
 /// Content security policy: only the page's own scripts and styles run, and nothing is loaded, sent or
@@ -61,8 +68,13 @@ pub fn page_schema() -> Value {
 fn policy() -> String {
     // The build of the page ensures that there is one of each.
     let source = |begin: &str, end: &str| {
-        let text = TEMPLATE.split_once(begin).and_then(|(_, rest)| rest.split_once(end));
-        text.map_or_else(|| "'none'".to_owned(), |(text, _)| format!("'{}'", source_of(text)))
+        let text = TEMPLATE
+            .split_once(begin)
+            .and_then(|(_, rest)| rest.split_once(end));
+        text.map_or_else(
+            || "'none'".to_owned(),
+            |(text, _)| format!("'{}'", source_of(text)),
+        )
     };
     format!(
         "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'; \
@@ -81,7 +93,9 @@ fn embedded(data: &PageData) -> String {
     // JavaScript engines.
     ['<', '>', '&', '\u{2028}', '\u{2029}']
         .into_iter()
-        .fold(value.to_string(), |json, c| json.replace(c, &format!("\\u{:04x}", u32::from(c))))
+        .fold(value.to_string(), |json, c| {
+            json.replace(c, &format!("\\u{:04x}", u32::from(c)))
+        })
 }
 
 /// Replaces misleading characters by replacement characters. Line breaks are kept.
@@ -96,8 +110,12 @@ fn clean(value: &mut Value) {
 
 fn capacity_picture(of: &MeasuredRecord<'_>) -> Option<CapacityPicture> {
     let plot = Plot::of_capacity(of)?;
-    let address =
-        |ground: Ground| format!("data:image/svg+xml;base64,{}", BASE64_STANDARD.encode(plot.svg(ground)));
+    let address = |ground: Ground| {
+        format!(
+            "data:image/svg+xml;base64,{}",
+            BASE64_STANDARD.encode(plot.svg(ground))
+        )
+    };
     let tables = capacity::curves(of.conclusion);
     Some(CapacityPicture {
         told: plot.told(),
@@ -109,7 +127,9 @@ fn capacity_picture(of: &MeasuredRecord<'_>) -> Option<CapacityPicture> {
 
 /// All data of a page.
 pub(crate) fn data(of: &MeasuredRecord<'_>) -> PageData {
-    let MeasuredRecord { record, conclusion, .. } = *of;
+    let MeasuredRecord {
+        record, conclusion, ..
+    } = *of;
     let (header, design) = (&record.header, &record.header.plan.design);
     let series = analysis::series(record);
     let checks = conclusion.findings.iter().map(|finding| finding.check);
@@ -135,12 +155,15 @@ pub(crate) fn data(of: &MeasuredRecord<'_>) -> PageData {
         capacity: capacity_picture(of),
         findings: findings(conclusion, &mut left_out),
         // The explanation by `proofload explain` of each of their checks.
-        explanations: checks.map(|check| (check.number(), paragraphs(check))).collect(),
+        explanations: checks
+            .map(|check| (check.number(), paragraphs(check)))
+            .collect(),
         variants: variants(record, conclusion),
         figures: match &loaded {
-            Some(loaded) => {
-                PageTable { heading: "Figures of the steps".to_owned(), ..(&loaded.steps()).into() }
-            }
+            Some(loaded) => PageTable {
+                heading: "Figures of the steps".to_owned(),
+                ..(&loaded.steps()).into()
+            },
             None => PageTable {
                 heading: "Figures of the variants".to_owned(),
                 ..(&tables::variants(record, conclusion)).into()
@@ -156,7 +179,9 @@ pub(crate) fn data(of: &MeasuredRecord<'_>) -> PageData {
         interactions: interactions(record, conclusion, &series),
         time_lines: times::time_lines(record, &mut left_out),
         errors: errors(record, conclusion, &mut left_out),
-        why: of.explanation.map(|explanation| why(Why::of(explanation), of.has_flames)),
+        why: of
+            .explanation
+            .map(|explanation| why(Why::of(explanation), of.has_flames)),
         method: pairs(method(record, conclusion)),
         assumptions: of.assumptions().into_iter().cloned().collect(),
         place: pairs(of.place()),
@@ -169,13 +194,20 @@ pub(crate) fn data(of: &MeasuredRecord<'_>) -> PageData {
 }
 
 fn pairs(lines: Vec<document::NamedText>) -> Vec<(String, String)> {
-    lines.into_iter().map(|line| (line.name, line.text)).collect()
+    lines
+        .into_iter()
+        .map(|line| (line.name, line.text))
+        .collect()
 }
 
 /// Aborted blocks, which are not in any figure.
 fn unfinished(record: &Record) -> Vec<String> {
-    let blocks = record.blocks.iter().filter(|block| block.number > 0 && block.seconds.is_none());
-    let sentence = |block: &record::Block| format!("block {} has no end: it is in no figure", block.number);
+    let blocks = record
+        .blocks
+        .iter()
+        .filter(|block| block.number > 0 && block.seconds.is_none());
+    let sentence =
+        |block: &record::Block| format!("block {} has no end: it is in no figure", block.number);
     blocks.map(sentence).take(DRAWN_MAX).collect()
 }
 
@@ -186,7 +218,9 @@ fn plan_text(record: &Record, left_out: &mut Vec<String>) -> Option<String> {
     cut_bytes(&mut shown, PLAN_BYTES_MAX);
     if shown.len() < text.len() {
         let (first, all) = (count(shown.len() as u64), count(text.len() as u64));
-        left_out.push(format!("the experiment file: its first {first} of {all} bytes are shown"));
+        left_out.push(format!(
+            "the experiment file: its first {first} of {all} bytes are shown"
+        ));
     }
     Some(shown)
 }
@@ -208,7 +242,9 @@ fn evenly(count: usize, most: usize) -> Vec<usize> {
     if count <= most {
         return (0..count).collect();
     }
-    (0..most).map(|index| index * (count - 1) / (most - 1)).collect()
+    (0..most)
+        .map(|index| index * (count - 1) / (most - 1))
+        .collect()
 }
 
 /// Rounds to five significant digits: more than a picture can show, in half the bytes.
@@ -240,12 +276,23 @@ fn errors(record: &Record, conclusion: &Conclusion, left_out: &mut Vec<String>) 
     let of_variant = |(variant, of): (usize, &analysis::VariantFigures)| {
         let requests = of.requests;
         let failures = analysis::failures(record, variant).into_iter();
-        failures.map(move |failure| ErrorRow { variant, requests, failure })
+        failures.map(move |failure| ErrorRow {
+            variant,
+            requests,
+            failure,
+        })
     };
-    let mut rows: Vec<ErrorRow> = conclusion.variants.iter().enumerate().flat_map(of_variant).collect();
+    let mut rows: Vec<ErrorRow> = conclusion
+        .variants
+        .iter()
+        .enumerate()
+        .flat_map(of_variant)
+        .collect();
     if rows.len() > ERROR_ROWS_MAX {
         let all = count(rows.len() as u64);
-        left_out.push(format!("errors: the first {ERROR_ROWS_MAX} of {all} kinds are shown"));
+        left_out.push(format!(
+            "errors: the first {ERROR_ROWS_MAX} of {all} kinds are shown"
+        ));
         rows.truncate(ERROR_ROWS_MAX);
     }
     rows
@@ -257,7 +304,11 @@ fn why(of: Why, has_flames: bool) -> WhySection {
         reasons: of.reasons,
         tables: of.tables.iter().map(Into::into).collect(),
         method: pairs(of.method),
-        doubts: of.doubts.into_iter().map(|doubt| (doubt.statement, doubt.remedy)).collect(),
+        doubts: of
+            .doubts
+            .into_iter()
+            .map(|doubt| (doubt.statement, doubt.remedy))
+            .collect(),
         flame_page: has_flames.then(|| FLAME_PAGE.to_owned()),
     }
 }
@@ -277,7 +328,10 @@ fn verdicts(
         let mut also = answer::also(group, design);
         for comparison in answer::told(group) {
             if comparison.baseline.max(comparison.candidate) >= variants {
-                left_out.push(format!("{}: the plan has no such variants", comparison.label));
+                left_out.push(format!(
+                    "{}: the plan has no such variants",
+                    comparison.label
+                ));
                 continue;
             }
             let ratios = analysis::ratios_by_block(series, comparison);
@@ -292,15 +346,19 @@ fn verdicts(
                 word: answer::word_of(comparison),
                 detail: answer::detail(comparison, conclusion, design),
                 ratio: comparison.estimate.as_ref().map(Into::into),
-                blocks: evenly(ratios.len(), ratios_max).into_iter().map(|at| rounded(ratios[at])).collect(),
+                blocks: evenly(ratios.len(), ratios_max)
+                    .into_iter()
+                    .map(|at| rounded(ratios[at]))
+                    .collect(),
                 also: std::mem::take(&mut also),
             });
         }
     }
     if thinned {
         let number = count(ratios_max as u64);
-        left_out
-            .push(format!("the ratio of each block: of each comparison {number} are drawn, evenly spread"));
+        left_out.push(format!(
+            "the ratio of each block: of each comparison {number} are drawn, evenly spread"
+        ));
     }
     verdicts
 }
@@ -314,10 +372,17 @@ fn effects(conclusion: &Conclusion) -> Option<Effects> {
         interaction: effect.kind == EffectKind::Interaction,
         outcome: effect.outcome,
         word: answer::effect_word(effect).to_owned(),
-        detail: effect.estimate.as_ref().map_or_else(|| "no estimate".to_owned(), change_told),
+        detail: effect
+            .estimate
+            .as_ref()
+            .map_or_else(|| "no estimate".to_owned(), change_told),
         ratio: effect.estimate.as_ref().map(Into::into),
     };
-    Some(Effects { heading, lines: shown.into_iter().map(line).collect(), note })
+    Some(Effects {
+        heading,
+        lines: shown.into_iter().map(line).collect(),
+        note,
+    })
 }
 
 /// Findings, most severe first.
@@ -325,7 +390,9 @@ fn findings(conclusion: &Conclusion, left_out: &mut Vec<String>) -> Vec<Finding>
     let all = &conclusion.findings;
     if all.len() > FINDINGS_MAX {
         let number = count(all.len() as u64);
-        left_out.push(format!("findings: the gravest {FINDINGS_MAX} of {number} are shown"));
+        left_out.push(format!(
+            "findings: the gravest {FINDINGS_MAX} of {number} are shown"
+        ));
     }
     all.iter().take(FINDINGS_MAX).cloned().collect()
 }
@@ -338,7 +405,9 @@ fn by_block(all: &[Series], left_out: &mut Vec<String>) -> Vec<BlockSeries> {
     let kept = evenly(blocks, blocks_max);
     if kept.len() < blocks {
         let (kept, all) = (count(kept.len() as u64), count(blocks as u64));
-        left_out.push(format!("figures by block: {kept} of {all} blocks are drawn, evenly spread"));
+        left_out.push(format!(
+            "figures by block: {kept} of {all} blocks are drawn, evenly spread"
+        ));
     }
     all.iter().map(|series| thinned(series, &kept)).collect()
 }
@@ -349,7 +418,12 @@ fn thinned(series: &Series, kept: &[usize]) -> BlockSeries {
     BlockSeries {
         metric: series.of.row().heading.to_owned(),
         unit: series.of.unit(),
-        dropped: series.dropped.iter().filter(|of| blocks.contains(&of.block)).cloned().collect(),
+        dropped: series
+            .dropped
+            .iter()
+            .filter(|of| blocks.contains(&of.block))
+            .cloned()
+            .collect(),
         blocks,
         values: series.values.iter().map(values).collect(),
     }
@@ -357,40 +431,62 @@ fn thinned(series: &Series, kept: &[usize]) -> BlockSeries {
 
 /// Every metric over each pair of factors. Empty if effects are void, or wait for the only look.
 fn interactions(record: &Record, conclusion: &Conclusion, all: &[Series]) -> Vec<Interaction> {
-    let void = conclusion.effects.iter().any(|effect| effect.outcome == Outcome::Invalid);
+    let void = conclusion
+        .effects
+        .iter()
+        .any(|effect| effect.outcome == Outcome::Invalid);
     if conclusion.effects.is_empty() || void || conclusion.awaits_look {
         return Vec::new();
     }
     let plan = &record.header.plan;
     let factors = || plan.factors.iter().enumerate();
-    let pairs =
-        || factors().flat_map(|(at, one)| plan.factors[at + 1..].iter().map(move |other| (one, other)));
-    let of = |series| pairs().filter_map(move |(across, lines)| interaction(plan, series, across, lines));
+    let pairs = || {
+        factors().flat_map(|(at, one)| plan.factors[at + 1..].iter().map(move |other| (one, other)))
+    };
+    let of = |series| {
+        pairs().filter_map(move |(across, lines)| interaction(plan, series, across, lines))
+    };
     all.iter().flat_map(of).collect()
 }
 
 /// Each cell averages the variants with both levels, without the copy of the baseline, which would count
 /// twice.
-fn interaction(plan: &Plan, series: &Series, across: &Factor, lines: &Factor) -> Option<Interaction> {
+fn interaction(
+    plan: &Plan,
+    series: &Series,
+    across: &Factor,
+    lines: &Factor,
+) -> Option<Interaction> {
     let copy = plan.aa.as_ref().map(|aa| aa.candidate);
     let cell = |level: &String, line: &String| {
-        let has =
-            |variant: &plan::Variant, factor: &Factor, level| variant.levels.get(&factor.name) == Some(level);
+        let has = |variant: &plan::Variant, factor: &Factor, level| {
+            variant.levels.get(&factor.name) == Some(level)
+        };
         let variants = plan.variants.iter().enumerate().filter(|(index, variant)| {
             copy != Some(*index) && has(variant, across, level) && has(variant, lines, line)
         });
         shown(series.mean(variants.map(|(index, _)| index)))
     };
-    let row = |line| across.levels.iter().map(|level| cell(level, line)).collect();
+    let row = |line| {
+        across
+            .levels
+            .iter()
+            .map(|level| cell(level, line))
+            .collect()
+    };
     let values: Vec<Vec<Option<f64>>> = lines.levels.iter().map(row).collect();
     let named = |factor: &Factor| (factor.name.clone(), factor.levels.clone());
-    values.iter().flatten().any(Option::is_some).then(|| Interaction {
-        metric: series.of.row().heading.to_owned(),
-        unit: series.of.unit(),
-        across: named(across),
-        lines: named(lines),
-        values,
-    })
+    values
+        .iter()
+        .flatten()
+        .any(Option::is_some)
+        .then(|| Interaction {
+            metric: series.of.row().heading.to_owned(),
+            unit: series.of.unit(),
+            across: named(across),
+            lines: named(lines),
+            values,
+        })
 }
 
 #[cfg(test)]
@@ -403,14 +499,20 @@ mod tests {
         assert_eq!(evenly(10, 4), [0, 3, 6, 9]);
         assert_eq!(evenly(10, 0), [0, 9]);
         let many = evenly(10_000, 301);
-        assert!(many.len() == 301 && many.is_sorted_by(|one, other| one < other), "{many:?}");
+        assert!(
+            many.len() == 301 && many.is_sorted_by(|one, other| one < other),
+            "{many:?}"
+        );
         assert_eq!((many[0], many[300]), (0, 9_999));
     }
 
     #[test]
     fn numbers_keep_five_digits() {
         let told = [1234.5678, -0.000_123_456_7, 98_765_432.1, 0.0].map(rounded);
-        assert_eq!(serde_json::json!(told).to_string(), "[1234.6,-0.00012346,98765000.0,0.0]");
+        assert_eq!(
+            serde_json::json!(told).to_string(),
+            "[1234.6,-0.00012346,98765000.0,0.0]"
+        );
         assert_eq!(shown(Some(f64::NAN)), None);
     }
 }

@@ -74,7 +74,9 @@ impl Plot {
         Plot {
             title: of.title().to_owned(),
             metric: common.map(|metric| metric.row().title),
-            rows: told.map(|comparison| row(of, comparison, common.is_none())).collect(),
+            rows: told
+                .map(|comparison| row(of, comparison, common.is_none()))
+                .collect(),
             margin: of.record.header.plan.design.margin,
             curves: all(of),
             foot: foot(of),
@@ -83,13 +85,21 @@ impl Plot {
 
     /// Only the curves, if capacity was measured. The page shows everything else.
     pub(crate) fn of_capacity(of: &MeasuredRecord<'_>) -> Option<Plot> {
-        let plot = Plot { rows: Vec::new(), foot: Vec::new(), ..Plot::of(of) };
+        let plot = Plot {
+            rows: Vec::new(),
+            foot: Vec::new(),
+            ..Plot::of(of)
+        };
         (!plot.curves.is_empty()).then_some(plot)
     }
 
     /// Description of the curves.
     pub(crate) fn told(&self) -> String {
-        self.curves.iter().map(|curve| curve.told.join("; ")).collect::<Vec<_>>().join("; ")
+        self.curves
+            .iter()
+            .map(|curve| curve.told.join("; "))
+            .collect::<Vec<_>>()
+            .join("; ")
     }
 
     /// Renders an SVG, 700 wide, without script, link or image.
@@ -99,9 +109,19 @@ impl Plot {
 }
 
 fn row(of: &MeasuredRecord<'_>, comparison: &ComparisonResult, several: bool) -> PlotRow {
-    let ComparisonResult { label, outcome, metric, estimate, .. } = comparison;
+    let ComparisonResult {
+        label,
+        outcome,
+        metric,
+        estimate,
+        ..
+    } = comparison;
     let as_one = outcome.has_no_ratio();
-    let metric_told = if several && !as_one { format!(", {}", metric.row().title) } else { String::new() };
+    let metric_told = if several && !as_one {
+        format!(", {}", metric.row().title)
+    } else {
+        String::new()
+    };
     let told = match estimate.as_ref().map(change) {
         Some((value, interval)) => format!("{value}  ({interval})"),
         None => answer::detail(comparison, of.conclusion, &of.record.header.plan.design),
@@ -121,13 +141,33 @@ fn foot(of: &MeasuredRecord<'_>) -> Vec<String> {
     let date = header.created.split('T').next().unwrap_or_default();
     let blocks = many(of.conclusion.blocks.into(), "block");
     let mut machine = format!("{date}, {blocks}, {}", processor(&header.environment));
-    machine.extend(header.environment.kernel.iter().map(|kernel| format!(", Linux {kernel}")));
+    machine.extend(
+        header
+            .environment
+            .kernel
+            .iter()
+            .map(|kernel| format!(", Linux {kernel}")),
+    );
     let repeat = format!("to repeat it: {}", repeat(of.record));
-    let found = [(Grade::Invalid, "invalid finding"), (Grade::Warning, "warning")].map(|(grade, noun)| {
-        (of.conclusion.findings.iter().filter(|found| found.grade == grade).count(), noun)
+    let found = [
+        (Grade::Invalid, "invalid finding"),
+        (Grade::Warning, "warning"),
+    ]
+    .map(|(grade, noun)| {
+        (
+            of.conclusion
+                .findings
+                .iter()
+                .filter(|found| found.grade == grade)
+                .count(),
+            noun,
+        )
     });
-    let found: Vec<String> =
-        found.iter().filter(|(count, _)| *count > 0).map(|(count, noun)| many(*count as u64, noun)).collect();
+    let found: Vec<String> = found
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, noun)| many(*count as u64, noun))
+        .collect();
     let found = (!found.is_empty()).then(|| format!("{}: see the report", found.join(", ")));
     found.into_iter().chain([machine, repeat]).collect()
 }
@@ -157,11 +197,22 @@ const EMPTY: f64 = 0.04;
 /// An axis that shows the margin and all intervals.
 fn axis_of(spans: &[Ratio], margin: f64) -> Axis {
     let band = (1.0 + margin.max(0.0)).ln();
-    let furthest =
-        spans.iter().map(|span| span.estimate.ln().abs()).fold(band, f64::max).max(NARROWEST / 2.0);
+    let furthest = spans
+        .iter()
+        .map(|span| span.estimate.ln().abs())
+        .fold(band, f64::max)
+        .max(NARROWEST / 2.0);
     let limit = furthest * REACH;
-    let low = spans.iter().map(|span| span.low.ln()).fold(-band, f64::min).max(-limit);
-    let high = spans.iter().map(|span| span.high.ln()).fold(band, f64::max).min(limit);
+    let low = spans
+        .iter()
+        .map(|span| span.low.ln())
+        .fold(-band, f64::min)
+        .max(-limit);
+    let high = spans
+        .iter()
+        .map(|span| span.high.ln())
+        .fold(band, f64::max)
+        .min(limit);
     Axis::between(low.exp(), high.exp(), NARROWEST).with_room(EMPTY)
 }
 
@@ -187,7 +238,10 @@ struct PlotSheet {
 
 /// Lays out the whole plot.
 fn laid_out(plot: &Plot) -> Drawing {
-    let mut sheet = PlotSheet { shapes: Vec::new(), y: MARGIN };
+    let mut sheet = PlotSheet {
+        shapes: Vec::new(),
+        y: MARGIN,
+    };
     for text in wrapped(&line(&plot.title), TITLE_SIZE, RIGHT - MARGIN, TITLE_LINES) {
         sheet.y += TITLE_SIZE;
         sheet.text((MARGIN, sheet.y), TITLE_SIZE, INK, &text);
@@ -200,22 +254,40 @@ fn laid_out(plot: &Plot) -> Drawing {
     }
     let spans: Vec<_> = shown.iter().filter_map(|row| row.span).collect();
     let axis = (!spans.is_empty()).then(|| axis_of(&spans, plot.margin));
-    let ruler = axis.map(|axis| Ruler { axis, marks: apart(axis), margin: plot.margin });
+    let ruler = axis.map(|axis| Ruler {
+        axis,
+        marks: apart(axis),
+        margin: plot.margin,
+    });
     shown.iter().for_each(|row| sheet.row(row, ruler.as_ref()));
     if let Some(ruler) = &ruler {
         sheet.named(ruler);
-        let metric = plot.metric.map(|metric| format!("{metric}, ")).unwrap_or_default();
+        let metric = plot
+            .metric
+            .map(|metric| format!("{metric}, "))
+            .unwrap_or_default();
         let shaded = format!("; shaded: the margin of {}", share(plot.margin));
-        let shaded = if plot.margin > 0.0 { shaded } else { String::new() };
-        sheet.small(&format!("{metric}candidate over baseline, 95 % intervals, log axis{shaded}"));
+        let shaded = if plot.margin > 0.0 {
+            shaded
+        } else {
+            String::new()
+        };
+        sheet.small(&format!(
+            "{metric}candidate over baseline, 95 % intervals, log axis{shaded}"
+        ));
     }
     if !hidden.is_empty() {
-        sheet.small(&format!("and {} more verdicts that are not drawn: see the report", hidden.len()));
+        sheet.small(&format!(
+            "and {} more verdicts that are not drawn: see the report",
+            hidden.len()
+        ));
     }
     plot.curves.iter().for_each(|curve| sheet.curve(curve));
     sheet.y += 8.0;
     plot.foot.iter().for_each(|text| sheet.small(text));
-    let told = shown.iter().map(|row| format!("{}: {}, {}", row.word, line(&row.name), row.told));
+    let told = shown
+        .iter()
+        .map(|row| format!("{}: {}, {}", row.word, line(&row.name), row.told));
     let told = told.chain(plot.curves.iter().map(|curve| curve.told.join("; ")));
     Drawing {
         width: WIDTH,
@@ -229,12 +301,16 @@ fn laid_out(plot: &Plot) -> Drawing {
 
 /// Selects marks whose labels do not overlap, from no difference outwards.
 fn apart(axis: Axis) -> Vec<Mark> {
-    let (below, above): (Vec<Mark>, Vec<Mark>) = axis.marks().into_iter().partition(|mark| mark.ratio < 1.0);
+    let (below, above): (Vec<Mark>, Vec<Mark>) =
+        axis.marks().into_iter().partition(|mark| mark.ratio < 1.0);
     let width = |mark: &Mark| text_width(&mark.label, SMALL_SIZE);
     let mut kept: Vec<Mark> = Vec::new();
     for mark in above.into_iter().chain(below.into_iter().rev()) {
         let apart = |other: &Mark| (x(axis, mark.ratio) - x(axis, other.ratio)).abs();
-        if kept.iter().all(|other| apart(other) >= (width(&mark) + width(other)) / 2.0 + 8.0) {
+        if kept
+            .iter()
+            .all(|other| apart(other) >= (width(&mark) + width(other)) / 2.0 + 8.0)
+        {
             kept.push(mark);
         }
     }
@@ -247,12 +323,21 @@ impl PlotSheet {
     }
 
     fn held(&mut self, at: (f64, f64), size: f64, (fill, hold): (Colour, TextAnchor), text: &str) {
-        self.shapes.push(PlotShape::Text(PlotText { at, size, hold, fill, text: text.to_owned() }));
+        self.shapes.push(PlotShape::Text(PlotText {
+            at,
+            size,
+            hold,
+            fill,
+            text: text.to_owned(),
+        }));
     }
 
     fn area(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), fill: Colour) {
         let (right, bottom) = (x + width, y + height);
-        self.shapes.push(PlotShape::Polygon(vec![(x, y), (right, y), (right, bottom), (x, bottom)], fill));
+        self.shapes.push(PlotShape::Polygon(
+            vec![(x, y), (right, y), (right, bottom), (x, bottom)],
+            fill,
+        ));
     }
 
     /// A line of small text below everything so far.
@@ -267,11 +352,18 @@ impl PlotSheet {
     fn lane(&mut self, ruler: &Ruler, (top, height): (f64, f64)) {
         let axis = ruler.axis;
         if ruler.margin > 0.0 {
-            let (low, high) = (x(axis, 1.0 / (1.0 + ruler.margin)), x(axis, 1.0 + ruler.margin));
+            let (low, high) = (
+                x(axis, 1.0 / (1.0 + ruler.margin)),
+                x(axis, 1.0 + ruler.margin),
+            );
             self.area((low, top), (high - low, height), BAND);
         }
         for Mark { ratio, .. } in &ruler.marks {
-            let (width, fill) = if *ratio == 1.0 { (1.5, ONE) } else { (1.0, GRID) };
+            let (width, fill) = if *ratio == 1.0 {
+                (1.5, ONE)
+            } else {
+                (1.0, GRID)
+            };
             self.area((x(axis, *ratio) - width / 2.0, top), (width, height), fill);
         }
     }
@@ -282,7 +374,12 @@ impl PlotSheet {
             // Labels at the ends would extend beyond them.
             let half = text_width(label, SMALL_SIZE) / 2.0;
             let x = x(ruler.axis, *ratio).clamp(MARGIN + half, AXIS.1 + MARGIN - half);
-            self.held((x, self.y + 16.0), SMALL_SIZE, (FAINT, TextAnchor::Middle), label);
+            self.held(
+                (x, self.y + 16.0),
+                SMALL_SIZE,
+                (FAINT, TextAnchor::Middle),
+                label,
+            );
         }
         self.y += 26.0;
     }
@@ -293,7 +390,12 @@ impl PlotSheet {
         let word = text_width(&row.word, FIGURE_SIZE);
         let named = cut(&line(&row.name), LABEL_SIZE, RIGHT - MARGIN - word - 16.0);
         self.text((MARGIN, label), LABEL_SIZE, INK, &named);
-        self.held((RIGHT, label), FIGURE_SIZE, (fill, TextAnchor::End), &row.word);
+        self.held(
+            (RIGHT, label),
+            FIGURE_SIZE,
+            (fill, TextAnchor::End),
+            &row.word,
+        );
         let mut begin = MARGIN;
         if let Some((span, ruler)) = row.span.zip(ruler) {
             self.lane(ruler, (lane - 12.0, 24.0));
@@ -306,7 +408,16 @@ impl PlotSheet {
     }
 
     /// A bar with its ends, which are arrows if it continues beyond the axis, and the estimate on it.
-    fn interval(&mut self, axis: Axis, Ratio { estimate, low, high }: Ratio, (y, fill): (f64, Colour)) {
+    fn interval(
+        &mut self,
+        axis: Axis,
+        Ratio {
+            estimate,
+            low,
+            high,
+        }: Ratio,
+        (y, fill): (f64, Colour),
+    ) {
         let (left, right) = (x(axis, low), x(axis, high));
         self.area((left, y - 3.0), ((right - left).max(1.0), 6.0), fill);
         for (end, outwards) in [(low, -1.0), (high, 1.0)] {
@@ -320,7 +431,10 @@ impl PlotSheet {
         }
         // A ring in the background's colour keeps it visible on a shorter bar.
         let at = (x(axis, estimate), y);
-        self.shapes.extend([PlotShape::Circle(at, 6.5, GROUND), PlotShape::Circle(at, 5.0, fill)]);
+        self.shapes.extend([
+            PlotShape::Circle(at, 6.5, GROUND),
+            PlotShape::Circle(at, 5.0, fill),
+        ]);
     }
 }
 
@@ -375,23 +489,37 @@ pub(crate) struct Curve {
 /// Curves of all variants. Empty if capacity was not measured.
 fn all(of: &MeasuredRecord<'_>) -> Vec<Curve> {
     let slo = &of.record.header.plan.design.slo;
-    let times =
-        slo.iter().filter(|limit| limit.figure != LimitFigure::Failed).map(|limit| limit.bound.value());
+    let times = slo
+        .iter()
+        .filter(|limit| limit.figure != LimitFigure::Failed)
+        .map(|limit| limit.bound.value());
     let limits_us: Vec<f64> = times.collect();
     let curve = |(variant, capacity): (usize, &Capacity)| Curve {
         told: lines(of.record, of.conclusion, variant, capacity),
         limits_us: limits_us.clone(),
         of: capacity.clone(),
     };
-    of.conclusion.capacities.iter().enumerate().map(curve).collect()
+    of.conclusion
+        .capacities
+        .iter()
+        .enumerate()
+        .map(curve)
+        .collect()
 }
 
 impl Curve {
     /// The shortest and the longest time on the axis.
     fn times_us(&self) -> Option<(f64, f64)> {
         let medians = self.of.curve.iter().filter_map(|point| point.p50_us);
-        let low = medians.reduce(f64::min)?.min(self.limits_us.iter().copied().fold(f64::INFINITY, f64::min));
-        let p99 = self.of.curve.iter().filter_map(|point| point.p99_us).fold(0.0, f64::max);
+        let low = medians
+            .reduce(f64::min)?
+            .min(self.limits_us.iter().copied().fold(f64::INFINITY, f64::min));
+        let p99 = self
+            .of
+            .curve
+            .iter()
+            .filter_map(|point| point.p99_us)
+            .fold(0.0, f64::max);
         let limit = self.limits_us.iter().copied().fold(low, f64::max);
         Some((low * 0.7, p99.clamp(limit * 1.5, limit * ABOVE_LIMIT)))
     }
@@ -401,14 +529,21 @@ impl PlotSheet {
     fn curve(&mut self, curve: &Curve) {
         self.y += 12.0;
         curve.told.iter().for_each(|text| self.small(text));
-        let Capacity { curve: points, interval, at_least, .. } = &curve.of;
+        let Capacity {
+            curve: points,
+            interval,
+            at_least,
+            ..
+        } = &curve.of;
         // With only a lower bound, only the lower end is drawn.
         let band = interval.filter(|_| !at_least);
         let line = curve.of.holds_per_s();
         let highest = band.map(|interval| interval.high);
         let rates = points.iter().map(|point| point.per_s);
         let most = rates.chain(line).chain(highest).fold(0.0, f64::max) * ROOM;
-        let Some((low, high)) = curve.times_us().filter(|_| most > 0.0) else { return };
+        let Some((low, high)) = curve.times_us().filter(|_| most > 0.0) else {
+            return;
+        };
         let (top, bottom) = (self.y + 14.0, self.y + 14.0 + HEIGHT);
         let x = |per_s: f64| LEFT + (per_s / most).clamp(0.0, 1.0) * (RIGHT - LEFT);
         let times = Axis::between(low, high, 0.0);
@@ -419,16 +554,30 @@ impl PlotSheet {
         for us in times.round() {
             self.area((LEFT, y(us)), (RIGHT - LEFT, 1.0), GRID);
             let label = Quantity::us(us).to_string();
-            self.held((LEFT - 6.0, y(us) + 4.0), SMALL_SIZE, (FAINT, TextAnchor::End), &label);
+            self.held(
+                (LEFT - 6.0, y(us) + 4.0),
+                SMALL_SIZE,
+                (FAINT, TextAnchor::End),
+                &label,
+            );
         }
         let step = round_step(most / 5.0);
         for number in 0..=(most / step) as u32 {
             let per_s = step * f64::from(number);
             let label = Quantity::per_s(per_s).to_string();
-            self.held((x(per_s), bottom + 16.0), SMALL_SIZE, (FAINT, TextAnchor::Middle), &label);
+            self.held(
+                (x(per_s), bottom + 16.0),
+                SMALL_SIZE,
+                (FAINT, TextAnchor::Middle),
+                &label,
+            );
         }
-        curve.limits_us.iter().for_each(|us| self.area((LEFT, y(*us) - 1.0), (RIGHT - LEFT, 2.0), WORSE));
-        line.iter().for_each(|per_s| self.area((x(*per_s) - 1.0, top), (2.0, HEIGHT), ONE));
+        curve
+            .limits_us
+            .iter()
+            .for_each(|us| self.area((LEFT, y(*us) - 1.0), (RIGHT - LEFT, 2.0), WORSE));
+        line.iter()
+            .for_each(|per_s| self.area((x(*per_s) - 1.0, top), (2.0, HEIGHT), ONE));
         type Time = fn(&RatePoint) -> Option<f64>;
         let lines: [(&str, Time, Colour); 3] = [
             ("p50", |point| point.p50_us, EQUIVALENT),
@@ -436,7 +585,9 @@ impl PlotSheet {
             ("p99", |point| point.p99_us, BETTER),
         ];
         for (name, time, fill) in lines {
-            let points = points.iter().filter_map(|point| Some((x(point.per_s), y(time(point)?))));
+            let points = points
+                .iter()
+                .filter_map(|point| Some((x(point.per_s), y(time(point)?))));
             let points: Vec<(f64, f64)> = points.collect();
             self.line(&points, fill);
             if let Some((x, y)) = points.first() {
@@ -450,7 +601,9 @@ impl PlotSheet {
                 "vertical line: the rate that holds; band: the 95 % interval of where the limit is reached"
             }
         };
-        self.small(&format!("response time over requests per second; horizontal line: the SLO; {vertical}"));
+        self.small(&format!(
+            "response time over requests per second; horizontal line: the SLO; {vertical}"
+        ));
     }
 
     /// A line through these points, with a mark at each.
@@ -459,10 +612,16 @@ impl PlotSheet {
             let ((x1, y1), (x2, y2)) = (pair[0], pair[1]);
             let length = (x2 - x1).hypot(y2 - y1).max(f64::MIN_POSITIVE);
             let (dx, dy) = ((y2 - y1) / length, (x1 - x2) / length);
-            let points = vec![(x1 + dx, y1 + dy), (x2 + dx, y2 + dy), (x2 - dx, y2 - dy), (x1 - dx, y1 - dy)];
+            let points = vec![
+                (x1 + dx, y1 + dy),
+                (x2 + dx, y2 + dy),
+                (x2 - dx, y2 - dy),
+                (x1 - dx, y1 - dy),
+            ];
             self.shapes.push(PlotShape::Polygon(points, fill));
         }
-        self.shapes.extend(points.iter().map(|at| PlotShape::Circle(*at, 3.0, fill)));
+        self.shapes
+            .extend(points.iter().map(|at| PlotShape::Circle(*at, 3.0, fill)));
     }
 }
 
@@ -472,8 +631,22 @@ mod tests {
 
     #[test]
     fn an_interval_without_end_does_not_squeeze_the_others() {
-        let wide = Ratio { estimate: 1.02, low: 1e-9, high: 1e9 };
-        let axis = axis_of(&[wide, Ratio { estimate: 1.1, low: 1.05, high: 1.15 }], 0.03);
+        let wide = Ratio {
+            estimate: 1.02,
+            low: 1e-9,
+            high: 1e9,
+        };
+        let axis = axis_of(
+            &[
+                wide,
+                Ratio {
+                    estimate: 1.1,
+                    low: 1.05,
+                    high: 1.15,
+                },
+            ],
+            0.03,
+        );
         assert!(!axis.holds(wide.low) && !axis.holds(wide.high));
         assert_eq!((x(axis, wide.low), x(axis, wide.high)), AXIS);
         assert!((x(axis, 1.15) - x(axis, 1.05)) > 40.0);

@@ -8,7 +8,9 @@ use analysis::{Check, Finding};
 use serde_json::{Value, json};
 
 use crate::form::Report;
-use model::document::{Cell, ColumnFit, Document, DocumentPart, NamedText, Table, Tone, grade_word};
+use model::document::{
+    Cell, ColumnFit, Document, DocumentPart, NamedText, Table, Tone, grade_word,
+};
 
 /// The page in the repository.
 const PAGE: &str = include_str!("../../../docs/validity.md");
@@ -41,7 +43,9 @@ impl Report for Explained<'_> {
             [one] => Document::new(title(*one), [lines(*one)]),
             several => Document::new(
                 "What these findings mean",
-                several.iter().flat_map(|check| [heading(*check), lines(*check)]),
+                several
+                    .iter()
+                    .flat_map(|check| [heading(*check), lines(*check)]),
             ),
         }
     }
@@ -58,7 +62,11 @@ impl Report for Explained<'_> {
                 "text": section(*check),
             })
         };
-        let checks = if self.checks.is_empty() { Check::ALL } else { self.checks };
+        let checks = if self.checks.is_empty() {
+            Check::ALL
+        } else {
+            self.checks
+        };
         let checks: Vec<Value> = checks.iter().map(one).collect();
         json!({ "validity_version": 1, "checks": checks })
     }
@@ -68,43 +76,72 @@ impl Report for Explained<'_> {
 fn list() -> Document {
     use ColumnFit::{Whole, Wrapped};
     let of_subject = |checks: &[Check]| {
-        let columns = [("number", Whole), ("grade", Whole), ("name", Whole), ("what it finds", Wrapped)];
+        let columns = [
+            ("number", Whole),
+            ("grade", Whole),
+            ("name", Whole),
+            ("what it finds", Wrapped),
+        ];
         let mut table = Table::new(checks[0].row().subject.heading(), columns);
         for check in checks {
-            let cells = [check.number(), &grades(*check), check.name(), check.row().title];
+            let cells = [
+                check.number(),
+                &grades(*check),
+                check.name(),
+                check.row().title,
+            ];
             table.push(cells.map(Cell::text).into());
         }
         DocumentPart::Table(table)
     };
-    let tables = Check::ALL.chunk_by(|one, next| one.row().subject == next.row().subject).map(of_subject);
-    let notes = [GRADES, "one of them explained, by its number or name: proofload explain V8"];
+    let tables = Check::ALL
+        .chunk_by(|one, next| one.row().subject == next.row().subject)
+        .map(of_subject);
+    let notes = [
+        GRADES,
+        "one of them explained, by its number or name: proofload explain V8",
+    ];
     let notes = notes.map(|note| DocumentPart::Paragraph(Tone::Faint, note.to_owned()));
     Document::new("Checks of validity", tables.chain(notes))
 }
 
 /// The page's explanation of a check, as paragraphs of plain text without the heading.
 pub(crate) fn paragraphs(check: Check) -> Vec<String> {
-    plain(section(check).unwrap_or_default()).map(|item| item.replace("**", "")).collect()
+    plain(section(check).unwrap_or_default())
+        .map(|item| item.replace("**", ""))
+        .collect()
 }
 
 /// The possible grades of a check: `void or warning`.
 fn grades(check: Check) -> String {
-    check.row().grades.iter().map(|of| grade_word(*of)).collect::<Vec<_>>().join(" or ")
+    check
+        .row()
+        .grades
+        .iter()
+        .map(|of| grade_word(*of))
+        .collect::<Vec<_>>()
+        .join(" or ")
 }
 
 /// A check's section of the page, with its heading. `None` if there is none, which a test prevents.
 fn section(check: Check) -> Option<&'static str> {
     let anchor = format!("<a id=\"{}\"></a>", check.number().to_lowercase());
     let (_, rest) = PAGE.split_once(&anchor)?;
-    let end = ["\n<a id=\"", "\n## "].iter().filter_map(|next| rest.find(next)).min();
+    let end = ["\n<a id=\"", "\n## "]
+        .iter()
+        .filter_map(|next| rest.find(next))
+        .min();
     Some(rest[..end.unwrap_or(rest.len())].trim())
 }
 
 /// The paragraphs of a section, each with its first word as name.
 fn lines(markdown: &str) -> Vec<NamedText> {
     let line = |text: String| {
-        let labelled = text.strip_prefix("**").and_then(|rest| rest.split_once(".**"));
-        let (name, text) = labelled.map_or(("", text.as_str()), |(label, rest)| (label, rest.trim()));
+        let labelled = text
+            .strip_prefix("**")
+            .and_then(|rest| rest.split_once(".**"));
+        let (name, text) =
+            labelled.map_or(("", text.as_str()), |(label, rest)| (label, rest.trim()));
         NamedText::new(name.to_lowercase(), text.replace("**", ""))
     };
     plain(markdown).map(line).collect()
@@ -112,7 +149,9 @@ fn lines(markdown: &str) -> Vec<NamedText> {
 
 /// The paragraphs of a section without its heading. Bold words remain as the only Markdown.
 fn plain(markdown: &str) -> impl Iterator<Item = String> {
-    let paragraphs = markdown.split("\n\n").filter(|paragraph| !paragraph.starts_with("### "));
+    let paragraphs = markdown
+        .split("\n\n")
+        .filter(|paragraph| !paragraph.starts_with("### "));
     paragraphs.flat_map(items).map(|item| without_links(&item))
 }
 
@@ -132,9 +171,15 @@ fn items(paragraph: &str) -> Vec<String> {
 fn without_links(text: &str) -> String {
     let mut out = text.to_owned();
     while let Some(middle) = out.find("](") {
-        let (Some(open), Some(close)) = (out[..middle].rfind('['), out[middle..].find(')')) else { break };
+        let (Some(open), Some(close)) = (out[..middle].rfind('['), out[middle..].find(')')) else {
+            break;
+        };
         let (name, page) = (&out[open + 1..middle], &out[middle + 2..middle + close]);
-        let page = if page.starts_with('#') { String::new() } else { format!(" [docs/{page}]") };
+        let page = if page.starts_with('#') {
+            String::new()
+        } else {
+            format!(" [docs/{page}]")
+        };
         out = format!("{}{name}{page}{}", &out[..open], &out[middle + close + 1..]);
     }
     out

@@ -52,7 +52,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Requested kind of capture, as serialized in the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "kind",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
 #[allow(missing_docs)]
 pub enum CaptureOrder {
     /// JavaScript stacks, sampled at this interval.
@@ -112,13 +116,21 @@ impl AgentHostFolder {
         let folder = scratch_directory(&Marker::new());
         let files = vec![(AGENT_NAME.to_owned(), AGENT.to_owned())];
         // Created first, so that a later failure leaves nothing behind.
-        let held = HeldFolder::create(&Scratch { directory: folder.clone(), files })?;
+        let held = HeldFolder::create(&Scratch {
+            directory: folder.clone(),
+            files,
+        })?;
         let socket = UnixListener::bind(folder.join(SOCKET_NAME))?;
         socket.set_nonblocking(true)?;
         let book = Arc::new(Bell::default());
         let heard = Arc::clone(&book);
         let listener = Lasting::spawn("agents", move |life| listen(&socket, &life, &heard))?;
-        Ok(Self(Arc::new(AgentFolder { book, folder, _listener: listener, _held: held })))
+        Ok(Self(Arc::new(AgentFolder {
+            book,
+            folder,
+            _listener: listener,
+            _held: held,
+        })))
     }
 
     /// Sets the variables by which a service's Node.js processes load the agent and find the socket.
@@ -145,8 +157,15 @@ impl AgentHostFolder {
 
     /// Waits at most `patience` for an agent that is not a tool. Returns whether there is one.
     pub fn wait_for_agents(&self, patience: Duration, cancelled: &dyn Fn() -> bool) -> bool {
-        let is_there = |book: &mut Book| present(book).iter().any(|(_, agent)| agent.role != Role::Tool);
-        self.0.book.wait(patience, cancelled, |book| is_there(book).then_some(())).is_some()
+        let is_there = |book: &mut Book| {
+            present(book)
+                .iter()
+                .any(|(_, agent)| agent.role != Role::Tool)
+        };
+        self.0
+            .book
+            .wait(patience, cancelled, |book| is_there(book).then_some(()))
+            .is_some()
     }
 
     /// Descriptions of unexpected messages from agents.
@@ -166,17 +185,24 @@ impl AgentHostFolder {
         let (order, agents) = self.0.book.change(|book| {
             book.last_order += 1;
             let order = book.last_order;
-            let told = present(book).into_iter().filter(|(_, agent)| agent.role != Role::Tool);
+            let told = present(book)
+                .into_iter()
+                .filter(|(_, agent)| agent.role != Role::Tool);
             let tell = |(number, agent): (usize, ThreadAgent)| {
                 let file = (wanted != CaptureOrder::Counters).then(|| file(&agent));
                 let peer = &mut book.peers[number];
                 peer.responses.clear();
-                let sent = arm_line(order, wanted, file.as_deref()).and_then(|line| peer.send(&line));
+                let sent =
+                    arm_line(order, wanted, file.as_deref()).and_then(|line| peer.send(&line));
                 (number, file, sent)
             };
             (order, told.map(tell).collect())
         });
-        Arming { order, wanted, agents: self.responses("begin", agents, AgentPeer::armed, cancelled) }
+        Arming {
+            order,
+            wanted,
+            agents: self.responses("begin", agents, AgentPeer::armed, cancelled),
+        }
     }
 
     /// Ends a capture and waits for the results at most 10 s. Returns one result for each agent of the
@@ -186,7 +212,11 @@ impl AgentHostFolder {
         arming: Arming,
         cancelled: &dyn Fn() -> bool,
     ) -> Vec<(ThreadAgent, Result<AgentTake, String>)> {
-        let Arming { order, wanted, agents } = arming;
+        let Arming {
+            order,
+            wanted,
+            agents,
+        } = arming;
         let line = format!("{}\n", json!({ "type": "disarm", "id": order }));
         {
             let book = self.0.book.lock();
@@ -200,7 +230,10 @@ impl AgentHostFolder {
         let book = self.0.book.lock();
         let come = |(number, file, came): AgentTold<Captured>| {
             let agent = book.peers[number].agent.clone()?;
-            Some((agent, came.and_then(|captured| take(wanted, captured, file))))
+            Some((
+                agent,
+                came.and_then(|captured| take(wanted, captured, file)),
+            ))
         };
         let mut came: Vec<(ThreadAgent, Result<AgentTake, String>)> =
             came.into_iter().filter_map(come).collect();
@@ -224,9 +257,15 @@ impl AgentHostFolder {
             agents.iter().all(is_there).then_some(())
         });
         let book = self.0.book.lock();
-        let silent = || Err(format!("it did not {doing} the capture within {} s", PATIENCE.as_secs()));
+        let silent = || {
+            Err(format!(
+                "it did not {doing} the capture within {} s",
+                PATIENCE.as_secs()
+            ))
+        };
         let heard = |(number, file, expected): AgentTold<()>| {
-            let heard = expected.and_then(|()| response(&book.peers[number]).unwrap_or_else(silent));
+            let heard =
+                expected.and_then(|()| response(&book.peers[number]).unwrap_or_else(silent));
             (number, file, heard)
         };
         agents.into_iter().map(heard).collect()
@@ -235,22 +274,34 @@ impl AgentHostFolder {
 
 /// Agents that have introduced themselves and are still connected, with the numbers of their connections.
 fn present(book: &Book) -> Vec<(usize, ThreadAgent)> {
-    let peers = book.peers.iter().enumerate().filter(|(_, peer)| peer.stream.is_some());
-    peers.filter_map(|(number, peer)| Some((number, peer.agent.clone()?))).collect()
+    let peers = book
+        .peers
+        .iter()
+        .enumerate()
+        .filter(|(_, peer)| peer.stream.is_some());
+    peers
+        .filter_map(|(number, peer)| Some((number, peer.agent.clone()?)))
+        .collect()
 }
 
 fn arm_line(order: u64, wanted: CaptureOrder, file: Option<&Path>) -> Result<String, String> {
     let mut line = json!(wanted);
     (line["type"], line["id"]) = (json!("arm"), json!(order));
     if let Some(file) = file {
-        let text = file.to_str().ok_or_else(|| format!("{}: its path is not UTF-8", file.display()))?;
+        let text = file
+            .to_str()
+            .ok_or_else(|| format!("{}: its path is not UTF-8", file.display()))?;
         line["file"] = json!(text);
     }
     Ok(format!("{line}\n"))
 }
 
 /// Validates what an agent reports about its capture.
-fn take(wanted: CaptureOrder, captured: Captured, file: Option<PathBuf>) -> Result<AgentTake, String> {
+fn take(
+    wanted: CaptureOrder,
+    captured: Captured,
+    file: Option<PathBuf>,
+) -> Result<AgentTake, String> {
     let file = match file {
         None => None,
         Some(asked) if captured.file.as_ref() != Some(&asked) => {
@@ -265,8 +316,18 @@ fn take(wanted: CaptureOrder, captured: Captured, file: Option<PathBuf>) -> Resu
     if wanted == CaptureOrder::Counters && captured.counters.is_none() {
         return Err("it sent no counters".to_owned());
     }
-    let Captured { requests, counters, notes, .. } = captured;
-    Ok(AgentTake { requests, file, counters, notes })
+    let Captured {
+        requests,
+        counters,
+        notes,
+        ..
+    } = captured;
+    Ok(AgentTake {
+        requests,
+        file,
+        counters,
+        notes,
+    })
 }
 
 // Shared state of all agents: filled by the listening thread, read by captures.
@@ -313,7 +374,11 @@ type AgentReply<T> = Option<Result<T, String>>;
 impl Book {
     /// Adds a connection, and returns its number.
     fn add(&mut self, pid: u32, stream: UnixStream) -> usize {
-        self.peers.push(AgentPeer { pid, stream: Some(Arc::new(stream)), ..AgentPeer::default() });
+        self.peers.push(AgentPeer {
+            pid,
+            stream: Some(Arc::new(stream)),
+            ..AgentPeer::default()
+        });
         self.peers.len() - 1
     }
 
@@ -321,14 +386,21 @@ impl Book {
     fn hear(&mut self, number: usize, bytes: &[u8]) -> bool {
         let pending = &mut self.peers[number].pending;
         pending.extend_from_slice(bytes);
-        let whole = pending.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+        let whole = pending
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |last| last + 1);
         let rest = pending.split_off(whole);
         let lines = std::mem::replace(pending, rest);
         let is_endless = pending.len() > LINE_BYTES_MAX;
-        let mut lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let mut lines = lines
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty());
         let stays = lines.all(|line| self.take(number, line));
         if is_endless {
-            self.note(format!("an agent's line was longer than {LINE_BYTES_MAX} bytes"));
+            self.note(format!(
+                "an agent's line was longer than {LINE_BYTES_MAX} bytes"
+            ));
         }
         stays && !is_endless
     }
@@ -338,14 +410,18 @@ impl Book {
         let peer = &mut self.peers[number];
         peer.messages += 1;
         let outcome = match AgentMessage::parse(line) {
-            _ if peer.messages > MESSAGES_MAX => Err(format!("sent more than {MESSAGES_MAX} messages")),
+            _ if peer.messages > MESSAGES_MAX => {
+                Err(format!("sent more than {MESSAGES_MAX} messages"))
+            }
             Ok(message) => peer.take(message, self.last_order),
             Err(reason) => Err(reason),
         };
         let stays = peer.messages <= MESSAGES_MAX;
         if let Err(reason) = outcome {
             let pid = peer.pid;
-            self.note(format!("what the agent in pid {pid} said was left out: {reason}"));
+            self.note(format!(
+                "what the agent in pid {pid} said was left out: {reason}"
+            ));
         }
         stays
     }
@@ -361,9 +437,14 @@ impl AgentPeer {
     fn take(&mut self, message: AgentMessage, last_order: u64) -> Result<(), String> {
         match (message, &mut self.agent) {
             (AgentMessage::Hello { agent, .. }, unknown @ None) => {
-                *unknown = Some(ThreadAgent { pid: self.pid, ..*agent });
+                *unknown = Some(ThreadAgent {
+                    pid: self.pid,
+                    ..*agent
+                });
             }
-            (AgentMessage::Hello { .. }, Some(_)) => return Err("it introduced itself twice".to_owned()),
+            (AgentMessage::Hello { .. }, Some(_)) => {
+                return Err("it introduced itself twice".to_owned());
+            }
             (_, None) => return Err("it did not introduce itself first".to_owned()),
             (AgentMessage::Role { role }, Some(agent)) => agent.role = role,
             // A response to an order that no caller waits for any more.
@@ -372,9 +453,16 @@ impl AgentPeer {
                 return Err("it answered more than once".to_owned());
             }
             (message, Some(agent)) => {
-                if let AgentMessage::Armed { node_env, uv_threadpool_size, .. } = &message {
+                if let AgentMessage::Armed {
+                    node_env,
+                    uv_threadpool_size,
+                    ..
+                } = &message
+                {
                     agent.node_env = node_env.clone().or(agent.node_env.take());
-                    agent.uv_threadpool_size = uv_threadpool_size.clone().or(agent.uv_threadpool_size.take());
+                    agent.uv_threadpool_size = uv_threadpool_size
+                        .clone()
+                        .or(agent.uv_threadpool_size.take());
                 }
                 self.responses.push(message);
             }
@@ -388,7 +476,9 @@ impl AgentPeer {
     /// The reason why it was not sent.
     pub fn send(&self, line: &str) -> Result<(), String> {
         let mut stream = self.stream.as_deref().ok_or("its connection is closed")?;
-        stream.write_all(line.as_bytes()).map_err(|error| format!("it cannot be told: {error}"))
+        stream
+            .write_all(line.as_bytes())
+            .map_err(|error| format!("it cannot be told: {error}"))
     }
 
     /// Whether the agent has armed the last order's capture, or why not. `None` if it has not responded yet.
@@ -406,13 +496,19 @@ impl AgentPeer {
         self.response(|message| match message {
             AgentMessage::Captured(captured) => Some(Ok((**captured).clone())),
             AgentMessage::Failed { reason, .. } => Some(Err(reason.clone())),
-            AgentMessage::Armed { .. } | AgentMessage::Hello { .. } | AgentMessage::Role { .. } => None,
+            AgentMessage::Armed { .. } | AgentMessage::Hello { .. } | AgentMessage::Role { .. } => {
+                None
+            }
         })
     }
 
     /// The first response that `read` accepts. A disconnected agent will give none.
     fn response<T>(&self, read: impl FnMut(&AgentMessage) -> AgentReply<T>) -> AgentReply<T> {
-        let gone = || self.stream.is_none().then(|| Err("it ended in the meantime".to_owned()));
+        let gone = || {
+            self.stream
+                .is_none()
+                .then(|| Err("it ended in the meantime".to_owned()))
+        };
         self.responses.iter().find_map(read).or_else(gone)
     }
 }
@@ -435,17 +531,28 @@ const GENERATIONS_MAX: usize = 64;
 /// Listens until the other end of `life` is closed.
 fn listen(listener: &UnixListener, life: &OwnedFd, book: &Bell<Book>) {
     loop {
-        let stream = |(number, peer): (usize, &AgentPeer)| Some((number, Arc::clone(peer.stream.as_ref()?)));
-        let open: Vec<_> = book.lock().peers.iter().enumerate().filter_map(stream).collect();
+        let stream =
+            |(number, peer): (usize, &AgentPeer)| Some((number, Arc::clone(peer.stream.as_ref()?)));
+        let open: Vec<_> = book
+            .lock()
+            .peers
+            .iter()
+            .enumerate()
+            .filter_map(stream)
+            .collect();
         let all = [life.as_fd(), listener.as_fd()].into_iter();
         let all = all.chain(open.iter().map(|(_, stream)| stream.as_fd()));
-        let mut waiting: Vec<PollFd<'_>> =
-            all.map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN)).collect();
+        let mut waiting: Vec<PollFd<'_>> = all
+            .map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN))
+            .collect();
         match poll(&mut waiting, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => return,
         }
-        let ready: Vec<bool> = waiting.iter().map(|one| !one.revents().is_empty()).collect();
+        let ready: Vec<bool> = waiting
+            .iter()
+            .map(|one| !one.revents().is_empty())
+            .collect();
         if ready[0] {
             return;
         }
@@ -461,7 +568,8 @@ fn listen(listener: &UnixListener, life: &OwnedFd, book: &Bell<Book>) {
 fn read(number: usize, mut stream: &UnixStream, book: &Bell<Book>) {
     let mut buffer = [0; 16 << 10];
     let read = stream.read(&mut buffer);
-    let passes = |error: &io::Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
+    let passes =
+        |error: &io::Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
     if read.as_ref().is_err_and(passes) {
         return;
     }
@@ -477,17 +585,27 @@ fn read(number: usize, mut stream: &UnixStream, book: &Bell<Book>) {
 /// Accepts the next connection if it comes from the service.
 fn accept(listener: &UnixListener, book: &Bell<Book>) {
     // Without a spare descriptor the listener would be ready again at once, in a busy loop.
-    let Ok((stream, _)) = listener.accept() else { return thread::sleep(ACCEPT_PAUSE) };
-    let pid = socket_peercred(&stream).ok().and_then(|of| u32::try_from(of.pid.as_raw_pid()).ok());
-    let Some(pid) = pid.filter(|_| stream.set_nonblocking(true).is_ok()) else { return };
+    let Ok((stream, _)) = listener.accept() else {
+        return thread::sleep(ACCEPT_PAUSE);
+    };
+    let pid = socket_peercred(&stream)
+        .ok()
+        .and_then(|of| u32::try_from(of.pid.as_raw_pid()).ok());
+    let Some(pid) = pid.filter(|_| stream.set_nonblocking(true).is_ok()) else {
+        return;
+    };
     // The agent may connect before the starting thread has set the owner.
     let owner = book.wait(OWNER_PATIENCE, &|| false, |book| book.owner);
     let ours = owner.is_some_and(|owner| descends(pid, owner));
     book.change(|book| {
         if !ours {
-            book.note(format!("pid {pid} is no process of the service, and was not listened to"));
+            book.note(format!(
+                "pid {pid} is no process of the service, and was not listened to"
+            ));
         } else if book.peers.len() >= CONNECTIONS_MAX {
-            book.note(format!("more than {CONNECTIONS_MAX} agents came; the others were not listened to"));
+            book.note(format!(
+                "more than {CONNECTIONS_MAX} agents came; the others were not listened to"
+            ));
         } else {
             book.add(pid, stream);
         }
@@ -498,8 +616,14 @@ fn accept(listener: &UnixListener, book: &Bell<Book>) {
 /// over, so there are three attempts.
 fn descends(pid: u32, from: u32) -> bool {
     (0..3).any(|_| {
-        let parent = |pid: &u32| Stat::read(*pid).map(|stat| stat.ppid).filter(|parent| *parent > 0);
-        std::iter::successors(parent(&pid), parent).take(GENERATIONS_MAX).any(|ancestor| ancestor == from)
+        let parent = |pid: &u32| {
+            Stat::read(*pid)
+                .map(|stat| stat.ppid)
+                .filter(|parent| *parent > 0)
+        };
+        std::iter::successors(parent(&pid), parent)
+            .take(GENERATIONS_MAX)
+            .any(|ancestor| ancestor == from)
     })
 }
 
@@ -523,11 +647,22 @@ pub fn hears_anything(bytes: &[u8]) {
     let book = book.lock();
     let peer = &book.peers[number];
     assert!(peer.responses.len() <= RESPONSES_MAX && book.notes.len() <= NOTES_MAX);
-    assert!(book.notes.iter().all(|note| note.len() < 1000), "{:?}", book.notes);
+    assert!(
+        book.notes.iter().all(|note| note.len() < 1000),
+        "{:?}",
+        book.notes
+    );
     let agents = present(&book);
-    assert!(agents.iter().all(|(_, agent)| agent.pid == 7), "its process is what the kernel says");
+    assert!(
+        agents.iter().all(|(_, agent)| agent.pid == 7),
+        "its process is what the kernel says"
+    );
     let captured = peer.captured().and_then(Result::ok);
-    let taken = captured.map(|captured| take(CaptureOrder::Heap, captured, Some("/dev/null".into())));
-    assert!(taken.is_none_or(|taken| taken.is_err()), "no file is taken that it did not write");
+    let taken =
+        captured.map(|captured| take(CaptureOrder::Heap, captured, Some("/dev/null".into())));
+    assert!(
+        taken.is_none_or(|taken| taken.is_err()),
+        "no file is taken that it did not write"
+    );
     let _ = peer.armed();
 }

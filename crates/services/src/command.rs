@@ -64,7 +64,9 @@ pub(crate) fn prepare(
     placement: &Placement,
     marker: &Marker,
 ) -> Result<PreparedService, Error> {
-    let started = service.command().ok_or_else(|| wrong_command(&service.name, "it runs already"))?;
+    let started = service
+        .command()
+        .ok_or_else(|| wrong_command(&service.name, "it runs already"))?;
     let scratch = scratch_directory(marker);
     let workers = workers(started, placement);
     let port = ports.of(&service.name).unwrap_or_default();
@@ -72,17 +74,45 @@ pub(crate) fn prepare(
     let container = started.container.as_ref().map(find).transpose()?;
     container.iter().for_each(Pack::remove_abandoned);
     let inside = container.as_ref().and_then(|pack| pack.inside);
-    let known = PlaceholderValues { service, started, ports, placement, scratch: &scratch, workers, inside };
-    let command = started.command.iter().map(|part| known.fill("command", part));
+    let known = PlaceholderValues {
+        service,
+        started,
+        ports,
+        placement,
+        scratch: &scratch,
+        workers,
+        inside,
+    };
+    let command = started
+        .command
+        .iter()
+        .map(|part| known.fill("command", part));
     let command = command.collect::<Result<Vec<_>, Error>>()?;
     let env = known.variables(container.is_some())?;
-    let path = search_path(env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path));
+    let path = search_path(
+        env.iter()
+            .find(|(name, _)| name == "PATH")
+            .map(|(_, path)| path),
+    );
     let program = match container {
         Some(_) => PathBuf::new(),
-        None => resolve(&service.name, started, command.first().map_or("", String::as_str), &path)?,
+        None => resolve(
+            &service.name,
+            started,
+            command.first().map_or("", String::as_str),
+            &path,
+        )?,
     };
-    let names_scratch = |text: &String| plan::placeholders(text).iter().any(|one| one.name == "scratch");
-    let asked_for = started.command.iter().chain(started.env.values()).any(names_scratch);
+    let names_scratch = |text: &String| {
+        plan::placeholders(text)
+            .iter()
+            .any(|one| one.name == "scratch")
+    };
+    let asked_for = started
+        .command
+        .iter()
+        .chain(started.env.values())
+        .any(names_scratch);
     let mut spec = WardenSpec {
         program,
         command: command.clone(),
@@ -103,7 +133,10 @@ pub(crate) fn prepare(
     };
     for (name, text) in &started.templates {
         let text = plan::render(text, |name| known.lookup(name));
-        files.push((name.clone(), known.known(&format!("templates.{name}"), text)?));
+        files.push((
+            name.clone(),
+            known.known(&format!("templates.{name}"), text)?,
+        ));
     }
     // The host's folder is not visible in a container.
     if let Some(agent) = placement.agent.as_ref().filter(|_| container.is_none()) {
@@ -113,14 +146,22 @@ pub(crate) fn prepare(
         spec.set(PADDING, "x".repeat(placement.padding_bytes));
     }
     if asked_for || !files.is_empty() {
-        spec.scratch = Some(Scratch { directory: scratch.clone(), files });
+        spec.scratch = Some(Scratch {
+            directory: scratch.clone(),
+            files,
+        });
     }
     let mut words = command;
     if let (Some(pack), Some(container)) = (&container, &started.container) {
         pack.fill(&mut spec);
         words.insert(0, container.to_string());
     }
-    Ok(PreparedService { spec, command: words.join(" "), workers, container })
+    Ok(PreparedService {
+        spec,
+        command: words.join(" "),
+        workers,
+        container,
+    })
 }
 
 /// Values of the placeholders of a service.
@@ -154,7 +195,11 @@ impl PlaceholderValues<'_> {
         self.known(place, plan::fill(text, |name| self.lookup(name)))
     }
 
-    fn known(&self, place: &str, filled: Result<String, UnknownPlaceholder>) -> Result<String, Error> {
+    fn known(
+        &self,
+        place: &str,
+        filled: Result<String, UnknownPlaceholder>,
+    ) -> Result<String, Error> {
         filled.map_err(|unknown| Error::of(&self.service.name, format!("{place}: {unknown}")))
     }
 
@@ -165,7 +210,9 @@ impl PlaceholderValues<'_> {
                 own.map(|port| port.to_string())
             }
             // In its network namespace a container listens on all addresses.
-            "address" if self.started.container.is_some() => Some(Ipv4Addr::UNSPECIFIED.to_string()),
+            "address" if self.started.container.is_some() => {
+                Some(Ipv4Addr::UNSPECIFIED.to_string())
+            }
             "address" => Some(text(self.placement.address)),
             "directory" => Some(self.started.directory.display().to_string()),
             "scratch" => Some(self.scratch.display().to_string()),
@@ -189,13 +236,19 @@ impl PlaceholderValues<'_> {
 
 /// Formats an address for a URL.
 fn text(address: IpAddr) -> String {
-    if address.is_ipv6() { format!("[{address}]") } else { address.to_string() }
+    if address.is_ipv6() {
+        format!("[{address}]")
+    } else {
+        address.to_string()
+    }
 }
 
 /// Search path for programs: the service's `own` PATH, or the inherited one.
 pub(crate) fn search_path(own: Option<&String>) -> String {
     let inherited = || env::var_os("PATH").map(|path| path.to_string_lossy().into_owned());
-    own.cloned().or_else(inherited).unwrap_or_else(|| PATH_DEFAULT.to_owned())
+    own.cloned()
+        .or_else(inherited)
+        .unwrap_or_else(|| PATH_DEFAULT.to_owned())
 }
 
 /// Whether a service can be started at all, as far as can be told before: its directory, its program, its script; of a
@@ -204,22 +257,34 @@ pub(crate) fn search_path(own: Option<&String>) -> String {
 /// # Errors
 /// With what is missing.
 pub fn check_command(service: &Service) -> Result<(), Error> {
-    let Some(started) = service.command() else { return Ok(()) };
+    let Some(started) = service.command() else {
+        return Ok(());
+    };
     if let Some(container) = &started.container {
         // Only looked up, not started, so any port will do.
         return Pack::find(&service.name, container, &Marker::new(), 0).map(drop);
     }
     let is_open = |text: &String| !plan::placeholders(text).is_empty();
     let own_path = started.env.get("PATH");
-    let Some(program) = started.command.first().filter(|program| !is_open(program)) else { return Ok(()) };
+    let Some(program) = started.command.first().filter(|program| !is_open(program)) else {
+        return Ok(());
+    };
     if own_path.is_some_and(is_open) {
         return Ok(());
     }
     let program = plan::fill(program, |_| None).unwrap_or_default();
     resolve(&service.name, started, &program, &search_path(own_path))?;
-    let script = plan::script(&started.command).filter(|script| plan::placeholders(script).is_empty());
-    match script.map(|script| started.directory.join(script)).filter(|path| !path.exists()) {
-        Some(path) => Err(not_executable(&service.name, &path, "there is no such file")),
+    let script =
+        plan::script(&started.command).filter(|script| plan::placeholders(script).is_empty());
+    match script
+        .map(|script| started.directory.join(script))
+        .filter(|path| !path.exists())
+    {
+        Some(path) => Err(not_executable(
+            &service.name,
+            &path,
+            "there is no such file",
+        )),
         None => Ok(()),
     }
 }
@@ -231,21 +296,32 @@ pub(crate) fn executable(file: &Path) -> bool {
 
 /// Finds the program's file like a shell in the service's directory. The folders of servers are searched
 /// last, because only root has them in `PATH`.
-fn resolve(service: &str, started: &ServiceCommand, program: &str, path: &str) -> Result<PathBuf, Error> {
+fn resolve(
+    service: &str,
+    started: &ServiceCommand,
+    program: &str,
+    path: &str,
+) -> Result<PathBuf, Error> {
     let directory = &started.directory;
     check_directory(service, started)?;
     let candidates: Vec<PathBuf> = if program.contains('/') {
         vec![directory.join(program)]
     } else {
         let folders = env::split_paths(path).chain(SERVER_FOLDERS.map(PathBuf::from));
-        folders.map(|folder| directory.join(folder).join(program)).collect()
+        folders
+            .map(|folder| directory.join(folder).join(program))
+            .collect()
     };
     let mut named = candidates.iter().filter(|_| !program.is_empty());
     if let Some(file) = named.clone().find(|file| executable(file)) {
         return Ok(file.clone());
     }
     if let Some(file) = named.find(|file| file.is_file()) {
-        return Err(not_executable(service, file, "it is not executable (chmod +x)"));
+        return Err(not_executable(
+            service,
+            file,
+            "it is not executable (chmod +x)",
+        ));
     }
     let searched = match candidates.as_slice() {
         [file] if program.contains('/') => file.display().to_string(),
@@ -259,7 +335,10 @@ fn check_directory(service: &str, started: &ServiceCommand) -> Result<(), Error>
     if directory.is_dir() {
         return Ok(());
     }
-    let error = Error::of(service, format!("no such directory: {}", directory.display()));
+    let error = Error::of(
+        service,
+        format!("no such directory: {}", directory.display()),
+    );
     Err(error.help("`directory` is relative to the folder of the experiment file"))
 }
 
@@ -285,8 +364,11 @@ fn not_executable(service: &str, path: &Path, reason: &str) -> Error {
 
 /// Error for a launcher that cannot start a service's command.
 fn wrong_command(service: &str, reason: &str) -> Error {
-    Error::of(service, format!("its launcher starts scripts on Node.js: {reason}"))
-        .help("write the command as [\"node\", \"server.js\"]")
+    Error::of(
+        service,
+        format!("its launcher starts scripts on Node.js: {reason}"),
+    )
+    .help("write the command as [\"node\", \"server.js\"]")
 }
 
 /// Error for an existing executable file that the kernel refused to run.
@@ -294,14 +376,25 @@ pub(crate) fn refused(service: &str, path: &Path, error_number: i32) -> Error {
     let error = std::io::Error::from_raw_os_error(error_number);
     let interpreter = || {
         let mut start = Vec::new();
-        let _ = plan::open_file(path).ok()?.take(LINE_BYTES_MAX).read_to_end(&mut start);
-        Some(String::from_utf8_lossy(start.strip_prefix(b"#!")?).lines().next()?.trim().to_owned())
+        let _ = plan::open_file(path)
+            .ok()?
+            .take(LINE_BYTES_MAX)
+            .read_to_end(&mut start);
+        Some(
+            String::from_utf8_lossy(start.strip_prefix(b"#!")?)
+                .lines()
+                .next()?
+                .trim()
+                .to_owned(),
+        )
     };
     let reason = match (error_number, interpreter()) {
         (libc::ENOENT, Some(interpreter)) => {
             format!("its first line asks for {interpreter:?}, which is not there")
         }
-        (libc::ENOENT, None) => "the loader that it asks for is not there (another libc?)".to_owned(),
+        (libc::ENOENT, None) => {
+            "the loader that it asks for is not there (another libc?)".to_owned()
+        }
         (libc::ENOEXEC, _) => "it is no program for this machine and has no #! line".to_owned(),
         _ => error.to_string(),
     };
@@ -317,7 +410,11 @@ pub(crate) fn workers(command: &ServiceCommand, placement: &Placement) -> Option
     command.workers.map(|workers| match workers {
         Workers::Number(number) => number,
         Workers::Cores => {
-            let cpus = if placement.cpus.is_empty() { cpus_allowed().len() } else { placement.cpus.len() };
+            let cpus = if placement.cpus.is_empty() {
+                cpus_allowed().len()
+            } else {
+                placement.cpus.len()
+            };
             u32::try_from(cpus).unwrap_or(u32::MAX).max(1)
         }
     })
@@ -358,9 +455,19 @@ const APP_LOG: &str = "app.log";
 
 /// Prefixes of variables that configure PM2, and one by which PM2 concludes that PM2 started it. The values
 /// of the caller's shell are not meant for this PM2.
-const WITHHELD_FROM_PM2: [&str; 5] = ["PM2_", "KEYMETRICS_", "OVER_HOME", "NODE_APP_INSTANCE", "pm_id"];
+const WITHHELD_FROM_PM2: [&str; 5] = [
+    "PM2_",
+    "KEYMETRICS_",
+    "OVER_HOME",
+    "NODE_APP_INSTANCE",
+    "pm_id",
+];
 
-fn pm2(known: &PlaceholderValues<'_>, path: &str, spec: &mut WardenSpec) -> Result<(String, String), Error> {
+fn pm2(
+    known: &PlaceholderValues<'_>,
+    path: &str,
+    spec: &mut WardenSpec,
+) -> Result<(String, String), Error> {
     let (service, directory) = (known.service, &known.started.directory);
     let pm2 = find(directory, path).ok_or_else(|| {
         Error::of(&service.name, "pm2 not found, by which it is to be started").help(format!(
@@ -369,12 +476,19 @@ fn pm2(known: &PlaceholderValues<'_>, path: &str, spec: &mut WardenSpec) -> Resu
             path
         ))
     })?;
-    let node =
-        NodeCommand::parse(&spec.command).map_err(|error| wrong_command(&service.name, &error.reason))?;
+    let node = NodeCommand::parse(&spec.command)
+        .map_err(|error| wrong_command(&service.name, &error.reason))?;
     let (home, file) = (known.scratch.join(HOME), known.scratch.join(ECOSYSTEM));
-    let (ecosystem, names_node) = (ecosystem(known, &node, &home.join(APP_LOG)), node.node.contains('/'));
+    let (ecosystem, names_node) = (
+        ecosystem(known, &node, &home.join(APP_LOG)),
+        node.node.contains('/'),
+    );
     let program = std::mem::replace(&mut spec.program, pm2);
-    spec.command = vec!["pm2".to_owned(), "start".to_owned(), file.display().to_string()];
+    spec.command = vec![
+        "pm2".to_owned(),
+        "start".to_owned(),
+        file.display().to_string(),
+    ];
     spec.set("PM2_HOME", home.display().to_string());
     // No banner in the output, and no check for updates.
     spec.set("PM2_DISCRETE_MODE", "true".to_owned());
@@ -384,8 +498,11 @@ fn pm2(known: &PlaceholderValues<'_>, path: &str, spec: &mut WardenSpec) -> Resu
         spec.set("PATH", format!("{}:{path}", folder.display()));
     }
     let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    spec.env_withheld
-        .extend(names.filter(|name| WITHHELD_FROM_PM2.iter().any(|start| name.starts_with(start))));
+    spec.env_withheld.extend(names.filter(|name| {
+        WITHHELD_FROM_PM2
+            .iter()
+            .any(|start| name.starts_with(start))
+    }));
     // The daemon restarts every process that ends before the daemon was asked to stop.
     spec.head = Some(HeadProcess::Named(home.join(DAEMON_PID)));
     spec.logs = vec![home.join(DAEMON_LOG), home.join(APP_LOG)];
@@ -426,7 +543,11 @@ fn ecosystem(known: &PlaceholderValues<'_>, node: &NodeCommand<'_>, log: &Path) 
 
 /// Searches like Node.js: beside the program, in all parent folders, then in the search path.
 fn find(directory: &Path, path: &str) -> Option<PathBuf> {
-    let near = directory.ancestors().map(|folder| folder.join("node_modules/.bin"));
+    let near = directory
+        .ancestors()
+        .map(|folder| folder.join("node_modules/.bin"));
     let far = env::split_paths(path).map(|folder| directory.join(folder));
-    near.chain(far).map(|folder| folder.join("pm2")).find(|file| executable(file))
+    near.chain(far)
+        .map(|folder| folder.join("pm2"))
+        .find(|file| executable(file))
 }

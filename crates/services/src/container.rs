@@ -80,7 +80,9 @@ const OF_ENGINE: &str = "ALL_PROXY BUILDAH_ CONTAINER_ CONTAINERS_ DBUS_ DOCKER_
 
 fn is_of_engine(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    OF_ENGINE.split(' ').any(|own| name == own || own.ends_with('_') && name.starts_with(own))
+    OF_ENGINE
+        .split(' ')
+        .any(|own| name == own || own.ends_with('_') && name.starts_with(own))
 }
 
 impl Pack {
@@ -88,7 +90,12 @@ impl Pack {
     ///
     /// # Errors
     /// No engine, no daemon, no image, or an unknown port.
-    pub fn find(service: &str, container: &Container, marker: &Marker, port: u16) -> Result<Pack, Error> {
+    pub fn find(
+        service: &str,
+        container: &Container,
+        marker: &Marker,
+        port: u16,
+    ) -> Result<Pack, Error> {
         let mut pack = Pack {
             engine: engine(service, container.engine)?,
             compose: Vec::new(),
@@ -110,7 +117,9 @@ impl Pack {
             })?;
             let exposed: Option<BTreeMap<String, Value>> =
                 serde_json::from_str(exposed.trim()).unwrap_or_default();
-            let inside = pack.inside.or_else(|| only_port(exposed.unwrap_or_default().keys()));
+            let inside = pack
+                .inside
+                .or_else(|| only_port(exposed.unwrap_or_default().keys()));
             pack.inside = Some(inside.ok_or_else(|| pack.no_port())?);
         } else {
             pack.compose = pack.find_compose()?;
@@ -138,28 +147,44 @@ impl Pack {
                     // As the root process of a container, a program without a handler would ignore SIGTERM.
                     command.push("--init".to_owned());
                 }
-                command.extend(flag("--env", format!("{}={}", crate::marker::VARIABLE, spec.marker)));
+                command.extend(flag(
+                    "--env",
+                    format!("{}={}", crate::marker::VARIABLE, spec.marker),
+                ));
                 // All users may read arguments. Variables that the engine does not read itself are passed
                 // through its environment.
                 spec.env.retain(|(name, value)| {
                     let passed = !is_of_engine(name);
-                    let told = if passed { name.clone() } else { format!("{name}={value}") };
+                    let told = if passed {
+                        name.clone()
+                    } else {
+                        format!("{name}={value}")
+                    };
                     command.extend(flag("--env", told));
                     passed
                 });
                 command.push(image.clone());
                 command.append(&mut spec.command);
-                (self.words(&["rm", "--force", "--volumes", name]), format!("label={LABEL}={}", spec.marker))
+                (
+                    self.words(&["rm", "--force", "--volumes", name]),
+                    format!("label={LABEL}={}", spec.marker),
+                )
             }
             ContainerOf::Compose { service, .. } => {
                 command = self.of_project(&["up", "--no-color", service]);
-                let down = self.of_project(&["down", "--volumes", "--remove-orphans", "--timeout", "1"]);
+                let down =
+                    self.of_project(&["down", "--volumes", "--remove-orphans", "--timeout", "1"]);
                 (down, format!("label={PROJECT}={name}"))
             }
         };
         let (directory, env) = (spec.directory.clone(), spec.env.clone());
         let left = self.words(&["ps", "--all", "--quiet", "--filter", &label]);
-        spec.cleanup = Some(Cleanup { command: removal, left, directory, env });
+        spec.cleanup = Some(Cleanup {
+            command: removal,
+            left,
+            directory,
+            env,
+        });
         spec.program = PathBuf::from(&command[0]);
         spec.command = command;
         // The engine's command forwards signals to all.
@@ -175,14 +200,20 @@ impl Pack {
     /// An unknown port, or no control group.
     pub fn look(&self, cpus: &[usize]) -> Result<Option<Up>, Error> {
         let ids = self.ids();
-        let Some(all) = self.seen(&ids) else { return Ok(None) };
+        let Some(all) = self.seen(&ids) else {
+            return Ok(None);
+        };
         let (entry, is_compose) = match &self.container.of {
             ContainerOf::Image(_) => (all.first(), false),
-            ContainerOf::Compose { service, .. } => {
-                (all.iter().find(|seen| seen.label(PROJECT_SERVICE) == Some(service)), true)
-            }
+            ContainerOf::Compose { service, .. } => (
+                all.iter()
+                    .find(|seen| seen.label(PROJECT_SERVICE) == Some(service)),
+                true,
+            ),
         };
-        let Some(entry) = entry.filter(|entry| entry.pid > 0 && (!is_compose || entry.is_healthy())) else {
+        let Some(entry) =
+            entry.filter(|entry| entry.pid > 0 && (!is_compose || entry.is_healthy()))
+        else {
             return Ok(None);
         };
         if is_compose && !cpus.is_empty() {
@@ -190,20 +221,34 @@ impl Pack {
             self.set_cpus(cpus, &ids)?;
         }
         let ports = entry.ports.clone().unwrap_or_default();
-        let inside = self.inside.or_else(|| only_port(ports.keys())).ok_or_else(|| self.no_port())?;
+        let inside = self
+            .inside
+            .or_else(|| only_port(ports.keys()))
+            .ok_or_else(|| self.no_port())?;
         let address = |network: &Value| network["IPAddress"].as_str()?.parse().ok();
-        let own = entry.networks.iter().flat_map(BTreeMap::values).find_map(address);
-        let address = own.map(|own: IpAddr| SocketAddr::new(own, inside)).filter(is_within_reach);
+        let own = entry
+            .networks
+            .iter()
+            .flat_map(BTreeMap::values)
+            .find_map(address);
+        let address = own
+            .map(|own: IpAddr| SocketAddr::new(own, inside))
+            .filter(is_within_reach);
         let numbers = self.inspect("{{.Id}}", &ids);
         let numbers = numbers.map_err(|reason| self.failed("does not tell of it", &reason))?;
         // A container that has just ended is in no group any more.
         let here = |(number, seen): (&str, &ContainerState)| seen.here(number);
-        let containers: Vec<(ProcessId, ControlGroup)> = numbers.lines().zip(&all).filter_map(here).collect();
+        let containers: Vec<(ProcessId, ControlGroup)> =
+            numbers.lines().zip(&all).filter_map(here).collect();
         if !containers.iter().any(|(first, _)| first.pid == entry.pid) {
             return Err(self.out_of_sight());
         }
         let address = address.unwrap_or(self.published);
-        Ok(Some(Up { address, containers, image: entry.image.clone() }))
+        Ok(Some(Up {
+            address,
+            containers,
+            image: entry.image.clone(),
+        }))
     }
 
     /// Restricts all its containers to these processors.
@@ -215,12 +260,20 @@ impl Pack {
         let cpus = list(cpus);
         let mut words = vec!["update", "--cpuset-cpus", &cpus];
         words.extend(ids.iter().map(String::as_str));
-        self.ask(&words).map(|_| ()).map_err(|reason| self.failed("cannot give it its processors", &reason))
+        self.ask(&words)
+            .map(|_| ())
+            .map_err(|reason| self.failed("cannot give it its processors", &reason))
     }
 
     fn seen(&self, ids: &[String]) -> Option<Vec<ContainerState>> {
-        let told = if ids.is_empty() { return None } else { self.inspect(FORMAT, ids).ok()? };
-        told.lines().map(|line| serde_json::from_str(line).ok()).collect()
+        let told = if ids.is_empty() {
+            return None;
+        } else {
+            self.inspect(FORMAT, ids).ok()?
+        };
+        told.lines()
+            .map(|line| serde_json::from_str(line).ok())
+            .collect()
     }
 
     /// Prints one line for each container.
@@ -242,7 +295,11 @@ impl Pack {
     }
 
     fn listed(&self, words: &[&str]) -> Vec<String> {
-        self.ask(words).unwrap_or_default().lines().map(str::to_owned).collect()
+        self.ask(words)
+            .unwrap_or_default()
+            .lines()
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Removes the remains of Proofloads of this PID namespace that were killed together with their wardens.
@@ -252,8 +309,14 @@ impl Pack {
             let format = format!("{{{{.ID}}}} {{{{.Label \"{label}\"}}}}");
             let filter = format!("label={label}");
             for line in self.listed(&["ps", "--all", "--filter", &filter, "--format", &format]) {
-                let Some((id, value)) = line.split_once(' ') else { continue };
-                let marker = if is_project { Marker::named(value) } else { Marker::parse(value) };
+                let Some((id, value)) = line.split_once(' ') else {
+                    continue;
+                };
+                let marker = if is_project {
+                    Marker::named(value)
+                } else {
+                    Marker::parse(value)
+                };
                 if marker.is_none_or(|marker| !marker.is_abandoned()) {
                     continue;
                 }
@@ -273,17 +336,27 @@ impl Pack {
     /// Finds `docker compose`, or the older separate program.
     fn find_compose(&self) -> Result<Vec<String>, Error> {
         let plugin = self.words(&["compose"]);
-        let alone = vec![format!("{}-compose", self.engine.file_name().unwrap_or_default().display())];
-        let answers =
-            |words: &&Vec<String>| output(&[words.as_slice(), &["version".to_owned()]].concat()).is_ok();
+        let alone = vec![format!(
+            "{}-compose",
+            self.engine.file_name().unwrap_or_default().display()
+        )];
+        let answers = |words: &&Vec<String>| {
+            output(&[words.as_slice(), &["version".to_owned()]].concat()).is_ok()
+        };
         let searched = format!("its plugins, and {} in PATH", alone[0]);
         let missing = || not_found(&self.service, &plugin.join(" "), &searched);
-        [&plugin, &alone].into_iter().find(answers).cloned().ok_or_else(missing)
+        [&plugin, &alone]
+            .into_iter()
+            .find(answers)
+            .cloned()
+            .ok_or_else(missing)
     }
 
     /// A command about the project.
     fn of_project(&self, words: &[&str]) -> Vec<String> {
-        let ContainerOf::Compose { file, .. } = &self.container.of else { return Vec::new() };
+        let ContainerOf::Compose { file, .. } = &self.container.of else {
+            return Vec::new();
+        };
         let file = file.display().to_string();
         let own = ["--project-name", &self.name, "--file", &file];
         let words = own.iter().chain(words).map(|word| (*word).to_owned());
@@ -292,7 +365,9 @@ impl Pack {
 
     fn words(&self, words: &[&str]) -> Vec<String> {
         let engine = self.engine.display().to_string();
-        std::iter::once(engine).chain(words.iter().map(|word| (*word).to_owned())).collect()
+        std::iter::once(engine)
+            .chain(words.iter().map(|word| (*word).to_owned()))
+            .collect()
     }
 
     /// Returns the engine's output, or the reason of a failure.
@@ -309,8 +384,9 @@ impl Pack {
 
     fn out_of_sight(&self) -> Error {
         let engine = self.engine.file_name().unwrap_or_default().display();
-        let message =
-            format!("{engine} has it in no control group of this machine, so that its CPU time is not known");
+        let message = format!(
+            "{engine} has it in no control group of this machine, so that its CPU time is not known"
+        );
         Error::of(&self.service, message).help(
             "an engine in a virtual machine, as Docker Desktop's, or on another host is out of sight: `docker context use default` \
              chooses that of this machine",
@@ -318,8 +394,11 @@ impl Pack {
     }
 
     fn no_port(&self) -> Error {
-        Error::of(&self.service, format!("{} exposes no port, or several", self.container))
-            .help("`port` in the container's table names the one inside")
+        Error::of(
+            &self.service,
+            format!("{} exposes no port, or several", self.container),
+        )
+        .help("`port` in the container's table names the one inside")
     }
 }
 
@@ -338,32 +417,51 @@ impl ContainerState {
 
     /// Also true without a health check. Podman then reports an empty string.
     fn is_healthy(&self) -> bool {
-        self.health.as_deref().is_none_or(|health| health.is_empty() || health == "healthy")
+        self.health
+            .as_deref()
+            .is_none_or(|health| health.is_empty() || health == "healthy")
     }
 }
 
 /// The control group of the container. Its root process may be in a subgroup: systemd creates one for itself.
 fn own_group<'a>(folder: &'a Path, number: &str) -> Option<&'a Path> {
     let is_own = |name: &OsStr| name.to_string_lossy().contains(number);
-    folder.ancestors().find(|folder| folder.file_name().is_some_and(is_own))
+    folder
+        .ancestors()
+        .find(|folder| folder.file_name().is_some_and(is_own))
 }
 
 /// Runs the command that removes containers. It also runs if no container was created. Returns the containers
 /// that are still there.
 pub(crate) fn clean_up(cleanup: &Cleanup) -> Vec<Leftover> {
-    let Some((program, arguments)) = cleanup.command.split_first() else { return Vec::new() };
-    let env = cleanup.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let Some((program, arguments)) = cleanup.command.split_first() else {
+        return Vec::new();
+    };
+    let env = cleanup
+        .env
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
     let mut command = machine::command(program);
-    command.args(arguments).envs(env).current_dir(&cleanup.directory);
+    command
+        .args(arguments)
+        .envs(env)
+        .current_dir(&cleanup.directory);
     if machine::answer_of(&mut command, REMOVAL_PATIENCE).is_ok() {
         return Vec::new();
     }
     let left = output(&cleanup.left).unwrap_or_default();
-    left.lines().map(|id| Leftover { pid: 0, description: format!("container {id}") }).collect()
+    left.lines()
+        .map(|id| Leftover {
+            pid: 0,
+            description: format!("container {id}"),
+        })
+        .collect()
 }
 
 fn output(words: &[String]) -> Result<String, String> {
-    let Some((program, arguments)) = words.split_first() else { return Err("no command".to_owned()) };
+    let Some((program, arguments)) = words.split_first() else {
+        return Err("no command".to_owned());
+    };
     machine::answer_of(machine::command(program).args(arguments), PATIENCE)
 }
 
@@ -381,12 +479,21 @@ fn engine(service: &str, wanted: Option<Engine>) -> Result<PathBuf, Error> {
 /// Whether an engine has a program that forwards signals to a container's root process. A program named
 /// docker may be podman.
 fn has_init(engine: &Path) -> bool {
-    let docker = ["/usr/bin", "/usr/local/bin", "/usr/libexec/docker", "/usr/lib/docker"]
-        .map(|folder| format!("{folder}/docker-init"));
+    let docker = [
+        "/usr/bin",
+        "/usr/local/bin",
+        "/usr/libexec/docker",
+        "/usr/lib/docker",
+    ]
+    .map(|folder| format!("{folder}/docker-init"));
     let podman = ["/usr/libexec/podman", "/usr/bin"].map(|folder| format!("{folder}/catatonit"));
-    let is_podman = engine.file_name().is_some_and(|name| name == Engine::Podman.name());
+    let is_podman = engine
+        .file_name()
+        .is_some_and(|name| name == Engine::Podman.name());
     let docker = docker.iter().filter(|_| !is_podman);
-    docker.chain(&podman).any(|file| executable(Path::new(file)))
+    docker
+        .chain(&podman)
+        .any(|file| executable(Path::new(file)))
 }
 
 /// The only TCP port among names such as `3000/tcp`.
@@ -398,12 +505,17 @@ fn only_port<'a>(names: impl Iterator<Item = &'a String>) -> Option<u16> {
 /// Whether an address is reachable: packets arrive, and a response comes back. A refusal is a response.
 fn is_within_reach(address: &SocketAddr) -> bool {
     let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
-    TcpStream::connect_timeout(address, REACH).err().is_none_or(refused)
+    TcpStream::connect_timeout(address, REACH)
+        .err()
+        .is_none_or(refused)
 }
 
 /// `0,2,3`
 fn list(cpus: &[usize]) -> String {
-    cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+    cpus.iter()
+        .map(usize::to_string)
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 #[cfg(test)]
@@ -412,9 +524,13 @@ mod tests {
 
     #[test]
     fn what_a_container_has_is_that_of_its_whole_group() {
-        let own = |folder: &'static str| own_group(Path::new(folder), "4f2a").and_then(Path::to_str);
+        let own =
+            |folder: &'static str| own_group(Path::new(folder), "4f2a").and_then(Path::to_str);
         let docker = "/sys/fs/cgroup/system.slice/docker-4f2a.scope";
-        assert_eq!(own("/sys/fs/cgroup/system.slice/docker-4f2a.scope/init.scope"), Some(docker));
+        assert_eq!(
+            own("/sys/fs/cgroup/system.slice/docker-4f2a.scope/init.scope"),
+            Some(docker)
+        );
         assert_eq!(own(docker), Some(docker));
         // With an engine in a virtual machine, one of our processes has the number.
         assert_eq!(own("/sys/fs/cgroup/user.slice/session-2.scope"), None);
@@ -426,7 +542,15 @@ mod tests {
         let script = "echo ${TAG:?} >down";
         let command = ["/bin/sh", "-c", script].map(str::to_owned).into();
         let env = vec![("TAG".to_owned(), "1.5".to_owned())];
-        clean_up(&Cleanup { command, left: Vec::new(), directory: folder.path().to_owned(), env });
-        assert_eq!(std::fs::read_to_string(folder.path().join("down")).unwrap(), "1.5\n");
+        clean_up(&Cleanup {
+            command,
+            left: Vec::new(),
+            directory: folder.path().to_owned(),
+            env,
+        });
+        assert_eq!(
+            std::fs::read_to_string(folder.path().join("down")).unwrap(),
+            "1.5\n"
+        );
     }
 }

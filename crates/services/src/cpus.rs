@@ -23,7 +23,9 @@ pub struct Division {
 /// The CPUs this process may run on, ascending.
 pub fn cpus_allowed() -> Vec<usize> {
     let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
-    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+    (0..CpuSet::MAX_CPU)
+        .filter(|cpu| set.is_set(*cpu))
+        .collect()
 }
 
 /// Pins the calling thread, and everything it starts, to these CPUs. An empty list means any CPU.
@@ -45,7 +47,9 @@ pub(crate) fn pin_thread(thread: u32, cpus: &[usize]) -> io::Result<()> {
 
 fn set(cpus: &[usize]) -> CpuSet {
     let mut set = CpuSet::new();
-    cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
+    cpus.iter()
+        .filter(|cpu| **cpu < CpuSet::MAX_CPU)
+        .for_each(|cpu| set.set(*cpu));
     set
 }
 
@@ -65,7 +69,10 @@ pub fn give_up_real_time() -> bool {
     // SAFETY: it only reads how this thread is scheduled.
     let now = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) } as libc::c_int;
     let now = now & !libc::SCHED_RESET_ON_FORK;
-    matches!(now, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE) && schedule(libc::SCHED_OTHER, 0)
+    matches!(
+        now,
+        libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE
+    ) && schedule(libc::SCHED_OTHER, 0)
 }
 
 /// Sets the scheduling policy by system call, because musl's function of that name always fails. Returns
@@ -94,7 +101,11 @@ pub fn siblings(cpu: usize) -> Vec<usize> {
 /// cores.
 pub fn divide(cpus: &[usize], asked: usize, siblings: impl Fn(usize) -> Vec<usize>) -> Division {
     let Some(rest) = cpus.len().checked_sub(1).filter(|rest| *rest > 0) else {
-        return Division { generator: cpus.to_vec(), services: cpus.to_vec(), shared: true };
+        return Division {
+            generator: cpus.to_vec(),
+            services: cpus.to_vec(),
+            shared: true,
+        };
     };
     let wanted = asked.clamp(1, rest);
     let mut cores = cores(cpus, siblings);
@@ -111,7 +122,11 @@ pub fn divide(cpus: &[usize], asked: usize, siblings: impl Fn(usize) -> Vec<usiz
     }
     services.sort_unstable();
     generator.sort_unstable();
-    Division { generator, services, shared: false }
+    Division {
+        generator,
+        services,
+        shared: false,
+    }
 }
 
 /// Groups `cpus` by physical core, in the order of the cores' first CPUs.
@@ -122,7 +137,12 @@ fn cores(cpus: &[usize], siblings: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<usiz
             continue;
         }
         let family = siblings(cpu);
-        cores.push(cpus.iter().copied().filter(|other| *other == cpu || family.contains(other)).collect());
+        cores.push(
+            cpus.iter()
+                .copied()
+                .filter(|other| *other == cpu || family.contains(other))
+                .collect(),
+        );
     }
     cores
 }
@@ -140,7 +160,10 @@ mod tests {
         let one = divide(&[5], 1, alone);
         assert!(one.shared && one.generator == [5] && one.services == [5]);
         let two = divide(&[0, 1], 7, alone);
-        assert_eq!((two.generator, two.services, two.shared), (vec![1], vec![0], false));
+        assert_eq!(
+            (two.generator, two.services, two.shared),
+            (vec![1], vec![0], false)
+        );
         let four = divide(&[0, 1, 2, 3], 1, alone);
         assert_eq!((four.generator, four.services), (vec![3], vec![0, 1, 2]));
         assert_eq!(divide(&[0, 1, 2, 3], 2, alone).services, [0, 1]);
@@ -150,8 +173,14 @@ mod tests {
     fn a_sibling_of_the_generator_is_left_idle_unless_the_services_would_starve() {
         let pairs = |cpu: usize| vec![cpu % 4, cpu % 4 + 4];
         let eight = divide(&[0, 1, 2, 3, 4, 5, 6, 7], 1, pairs);
-        assert_eq!((eight.generator, eight.services), (vec![3], vec![0, 1, 2, 4, 5, 6]));
+        assert_eq!(
+            (eight.generator, eight.services),
+            (vec![3], vec![0, 1, 2, 4, 5, 6])
+        );
         let one_core = divide(&[0, 4], 1, pairs);
-        assert_eq!((one_core.generator, one_core.services, one_core.shared), (vec![0], vec![4], false));
+        assert_eq!(
+            (one_core.generator, one_core.services, one_core.shared),
+            (vec![0], vec![4], false)
+        );
     }
 }

@@ -36,7 +36,12 @@ impl Error {
     /// An error with a one-line message: what, where, the value and the limit. The cause is the machine
     /// unless [`Error::by`] sets another.
     pub fn new(message: impl Into<String>) -> Error {
-        Error { message: message.into(), blame: Blame::Machine, hint: None, tail: None }
+        Error {
+            message: message.into(),
+            blame: Blame::Machine,
+            hint: None,
+            tail: None,
+        }
     }
 
     /// An error of a service.
@@ -58,13 +63,19 @@ impl Error {
     /// Sets the hint.
     #[must_use]
     pub fn help(self, hint: impl Into<String>) -> Error {
-        Error { hint: Some(hint.into()), ..self }
+        Error {
+            hint: Some(hint.into()),
+            ..self
+        }
     }
 
     /// Sets the last lines of some output. An empty output is ignored.
     #[must_use]
     pub fn after(self, tail: impl Into<String>) -> Error {
-        Error { tail: Some(tail.into()).filter(|tail| !tail.is_empty()), ..self }
+        Error {
+            tail: Some(tail.into()).filter(|tail| !tail.is_empty()),
+            ..self
+        }
     }
 
     /// Cause of the error.

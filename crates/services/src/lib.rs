@@ -79,7 +79,10 @@ impl Warden {
 
     /// A warden that is run by this command. Create it before any load.
     pub fn new(command: Vec<OsString>) -> Self {
-        Self { command, files: getrlimit(Resource::Nofile) }
+        Self {
+            command,
+            files: getrlimit(Resource::Nofile),
+        }
     }
 }
 

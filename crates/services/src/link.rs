@@ -66,8 +66,10 @@ impl Link {
     pub fn open(warden: &Warden, spec: &WardenSpec, marker: Marker) -> Result<Self, StartFailure> {
         let line = serde_json::to_string(spec)
             .map_err(|error| StartFailure::because("cannot be told what to start", error))?;
-        let (program, arguments) =
-            warden.command.split_first().ok_or_else(|| StartFailure::of_warden("no command"))?;
+        let (program, arguments) = warden
+            .command
+            .split_first()
+            .ok_or_else(|| StartFailure::of_warden("no command"))?;
         // Processes below the warden inherit this environment.
         let mut child = machine::command(program)
             .arg0("proofload")
@@ -76,22 +78,38 @@ impl Link {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| StartFailure::because(format!("cannot start {}", program.display()), error))?;
+            .map_err(|error| {
+                StartFailure::because(format!("cannot start {}", program.display()), error)
+            })?;
         // Before the warden has its spec it starts nothing. If the limit may not be set, it has ours.
         let _ = prlimit(pid_of(child.id()), Resource::Nofile, warden.files);
         let (mut orders, notices) = (child.stdin.take(), child.stdout.take());
         // If the warden has already ended, its notice or its exit status has the reason.
-        let _ = orders.as_mut().map(|orders| orders.write_all(format!("{line}\n").as_bytes()));
+        let _ = orders
+            .as_mut()
+            .map(|orders| orders.write_all(format!("{line}\n").as_bytes()));
         let news = Arc::new(Bell::default());
         let kin = Arc::new(Kin::new(marker, child.id(), spec.cleanup.clone()));
-        let cleanup = if spec.cleanup.is_none() { Duration::ZERO } else { CLEANUP };
+        let cleanup = if spec.cleanup.is_none() {
+            Duration::ZERO
+        } else {
+            CLEANUP
+        };
         let patience = spec.stop_timeout + SLACK + cleanup;
         // Without a reader it is dropped here. That ends its orders, and with them everything it started.
-        let mut link = Self { child, orders, news, reader: None, patience, kin };
+        let mut link = Self {
+            child,
+            orders,
+            news,
+            reader: None,
+            patience,
+            kin,
+        };
         let (news, kin) = (Arc::clone(&link.news), Arc::clone(&link.kin));
         let read = move || notices.map_or((), |notices| read(notices, &news, &kin));
         let reader = thread::Builder::new().name("warden".to_owned()).spawn(read);
-        let reader = reader.map_err(|error| StartFailure::because("no thread to hear it", error))?;
+        let reader =
+            reader.map_err(|error| StartFailure::because("no thread to hear it", error))?;
         link.reader = Some(reader);
         Ok(link)
     }
@@ -107,7 +125,11 @@ impl Link {
     }
 
     /// Waits until `wanted` finds something in the news, at most for `patience`.
-    pub fn wait<T>(&self, patience: Duration, wanted: impl FnMut(&mut WardenNews) -> Option<T>) -> Option<T> {
+    pub fn wait<T>(
+        &self,
+        patience: Duration,
+        wanted: impl FnMut(&mut WardenNews) -> Option<T>,
+    ) -> Option<T> {
         self.news.wait(patience, &|| false, wanted)
     }
 
@@ -129,7 +151,8 @@ impl Link {
 
     /// Sends an order. If the warden has ended, nothing happens, and the news show it.
     pub fn tell(&self, order: Order) {
-        if let (Some(mut orders), Ok(line)) = (self.orders.as_ref(), serde_json::to_string(&order)) {
+        if let (Some(mut orders), Ok(line)) = (self.orders.as_ref(), serde_json::to_string(&order))
+        {
             let _ = orders.write_all(format!("{line}\n").as_bytes());
         }
     }
@@ -161,7 +184,10 @@ impl Link {
             let _ = self.child.wait();
             return;
         };
-        if self.wait(self.patience, |news| news.closed.is_some().then_some(())).is_none() {
+        if self
+            .wait(self.patience, |news| news.closed.is_some().then_some(()))
+            .is_none()
+        {
             let _ = self.child.kill();
         }
         let _ = reader.join();
@@ -180,8 +206,13 @@ impl Link {
     /// Describes a warden that has ended without a reason.
     fn last_words(&mut self) -> StartFailure {
         let noise = self.news().noise.take();
-        let noise = noise.map(|line| format!("said {line:?} and ")).unwrap_or_default();
-        let status = self.end().map(|status| status.to_string()).unwrap_or_default();
+        let noise = noise
+            .map(|line| format!("said {line:?} and "))
+            .unwrap_or_default();
+        let status = self
+            .end()
+            .map(|status| status.to_string())
+            .unwrap_or_default();
         StartFailure::of_warden(format!("it {noise}ended with {status}"))
     }
 }
@@ -274,11 +305,17 @@ impl<T> Bell<T> {
             if let Some(found) = wanted(&mut value) {
                 return Some(found);
             }
-            let left = deadline.saturating_duration_since(Instant::now()).min(GLANCE);
+            let left = deadline
+                .saturating_duration_since(Instant::now())
+                .min(GLANCE);
             if left.is_zero() || cancelled() {
                 return None;
             }
-            value = self.changed.wait_timeout(value, left).unwrap_or_else(PoisonError::into_inner).0;
+            value = self
+                .changed
+                .wait_timeout(value, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
     }
 }
@@ -294,8 +331,13 @@ pub(crate) struct Lasting {
 impl Lasting {
     pub fn spawn(name: &str, job: impl FnOnce(OwnedFd) + Send + 'static) -> io::Result<Self> {
         let (life, end) = UnixStream::pair()?;
-        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || job(end.into()))?;
-        Ok(Self { life: Some(life), thread: Some(thread) })
+        let thread = thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || job(end.into()))?;
+        Ok(Self {
+            life: Some(life),
+            thread: Some(thread),
+        })
     }
 }
 

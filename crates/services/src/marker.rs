@@ -31,7 +31,8 @@ pub(crate) const VARIABLE: &str = "PROOFLOAD_TRIAL";
 pub(crate) fn abandoned(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let marker = |entry: &fs::DirEntry| Marker::named(entry.file_name().to_str()?);
-    let dead = |entry: &fs::DirEntry| marker(entry).is_some_and(|marker| marker.proofload.is_gone());
+    let dead =
+        |entry: &fs::DirEntry| marker(entry).is_some_and(|marker| marker.proofload.is_gone());
     entries.filter(dead).map(|entry| entry.path()).collect()
 }
 
@@ -50,7 +51,10 @@ impl Marker {
     pub fn new() -> Self {
         let pid = std::process::id();
         // Without /proc no process could be found by its marker later, so any start time does.
-        let proofload = ProcessId::of(pid).unwrap_or(ProcessId { pid, start_ticks: 0 });
+        let proofload = ProcessId::of(pid).unwrap_or(ProcessId {
+            pid,
+            start_ticks: 0,
+        });
         let random = rand::random::<u32>();
         let text = format!("{pid}-{}-{}{random:08x}", proofload.start_ticks, place());
         Self { text, proofload }
@@ -62,7 +66,10 @@ impl Marker {
         let pid = parts.next()?.parse().ok()?;
         let start_ticks = parts.next()?.parse().ok()?;
         u64::from_str_radix(parts.next()?, 16).ok()?;
-        Some(Self { text: text.to_owned(), proofload: ProcessId { pid, start_ticks } })
+        Some(Self {
+            text: text.to_owned(),
+            proofload: ProcessId { pid, start_ticks },
+        })
     }
 
     /// Whether the marker belongs to a dead Proofload of this PID namespace. The state of a Proofload in
@@ -111,7 +118,8 @@ fn parent() -> PathBuf {
     // The path as Node.js sees it: a script knows its own file by this name.
     let temporary = std::env::temp_dir();
     let temporary = temporary.canonicalize().unwrap_or(temporary);
-    let fits = temporary.is_absolute() && temporary.as_os_str().as_bytes().len() <= PARENT_BYTES_MAX;
+    let fits =
+        temporary.is_absolute() && temporary.as_os_str().as_bytes().len() <= PARENT_BYTES_MAX;
     if fits { temporary } else { SHORT.into() }
 }
 
@@ -132,9 +140,16 @@ impl HeldFolder {
             remove_abandoned(parent);
         }
         private_folder(&scratch.directory)?;
-        let lock = lock(&scratch.directory).inspect_err(|_| _ = fs::remove_dir(&scratch.directory))?;
-        let held = Self { directory: scratch.directory.clone(), _lock: lock };
-        scratch.files.iter().try_for_each(|(name, text)| held.write(name, text))?;
+        let lock =
+            lock(&scratch.directory).inspect_err(|_| _ = fs::remove_dir(&scratch.directory))?;
+        let held = Self {
+            directory: scratch.directory.clone(),
+            _lock: lock,
+        };
+        scratch
+            .files
+            .iter()
+            .try_for_each(|(name, text)| held.write(name, text))?;
         Ok(held)
     }
 
@@ -164,7 +179,11 @@ impl Drop for HeldFolder {
 /// program made unremovable stays as well.
 pub(crate) fn remove(folder: &Path) -> Result<(), String> {
     if let Some(mount) = mounted_in(folder) {
-        return Err(format!("the folder {}, in which {} is mounted", folder.display(), mount.display()));
+        return Err(format!(
+            "the folder {}, in which {} is mounted",
+            folder.display(),
+            mount.display()
+        ));
     }
     let _ = fs::remove_dir_all(folder);
     Ok(())
@@ -177,14 +196,19 @@ fn private_folder(path: &Path) -> io::Result<()> {
 /// Locks a folder. Only the holder of the lock may remove the folder. The lock ends with its holder.
 fn lock(directory: &Path) -> io::Result<File> {
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
-    let folder = OpenOptions::new().read(true).custom_flags(flags).open(directory)?;
+    let folder = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(directory)?;
     folder.try_lock()?;
     Ok(folder)
 }
 
 /// Removes the folders of runs whose Proofload and warden were both killed.
 fn remove_abandoned(parent: &Path) {
-    abandoned(parent).iter().for_each(|folder| remove_unheld(folder));
+    abandoned(parent)
+        .iter()
+        .for_each(|folder| remove_unheld(folder));
 }
 
 /// Removes the folder of a service whose warden was killed.
@@ -221,7 +245,10 @@ fn create_below(parent: &ControlGroup, marker: &Marker) -> Option<ControlGroup> 
     for abandoned in abandoned(&parent.folder) {
         let _ = remove_groups(&abandoned);
     }
-    let group = ControlGroup { folder: parent.folder.join(marker.name()), unified: parent.unified };
+    let group = ControlGroup {
+        folder: parent.folder.join(marker.name()),
+        unified: parent.unified,
+    };
     fs::create_dir(&group.folder).ok()?;
     let counts_only = !group.folder.join("cpu.weight").exists() && group.cpu_ns().is_some();
     if counts_only && entrance(&group).is_ok() {
@@ -233,14 +260,22 @@ fn create_below(parent: &ControlGroup, marker: &Marker) -> Option<ControlGroup> 
 
 /// Opens the file through which a process joins the group, with all its future children, by writing `0`.
 pub(crate) fn entrance(group: &ControlGroup) -> io::Result<File> {
-    OpenOptions::new().write(true).open(group.folder.join("cgroup.procs"))
+    OpenOptions::new()
+        .write(true)
+        .open(group.folder.join("cgroup.procs"))
 }
 
 /// Kills all processes of the group at once. With version 2 no fork escapes. Older kernels freeze the group
 /// first or forbid new processes. Files that do not exist are not needed.
 pub(crate) fn kill_group(group: &ControlGroup) {
-    for (file, value) in [("pids.max", "0"), ("cgroup.freeze", "1"), ("cgroup.kill", "1")] {
-        let _ = group.unified.then(|| fs::write(group.folder.join(file), value));
+    for (file, value) in [
+        ("pids.max", "0"),
+        ("cgroup.freeze", "1"),
+        ("cgroup.kill", "1"),
+    ] {
+        let _ = group
+            .unified
+            .then(|| fs::write(group.folder.join(file), value));
     }
 }
 
@@ -248,7 +283,9 @@ pub(crate) fn kill_group(group: &ControlGroup) {
 pub(crate) fn remove_group(group: &ControlGroup) {
     for _ in 0..REMOVAL_TRIES {
         match remove_groups(&group.folder) {
-            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => thread::sleep(REMOVAL_PAUSE),
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                thread::sleep(REMOVAL_PAUSE)
+            }
             _ => return,
         }
     }
@@ -288,7 +325,13 @@ pub(crate) struct Kin {
 
 impl Kin {
     pub fn new(marker: Marker, warden: u32, cleanup: Option<Cleanup>) -> Self {
-        Self { marker, warden, group: Bell::default(), cleanup, seen: Bell::default() }
+        Self {
+            marker,
+            warden,
+            group: Bell::default(),
+            cleanup,
+            seen: Bell::default(),
+        }
     }
 
     /// Remembers the current descendants of the warden.
@@ -313,9 +356,16 @@ impl Kin {
     /// Finds survivors by five traces. By session: the number is not reused while the session has members. By
     /// earlier samples. By the group. By the marker. And by descent from any of these.
     fn survivors(&self, group: Option<&ControlGroup>) -> Vec<ProcessId> {
-        let members: HashSet<u32> = group.map(ControlGroup::members).into_iter().flatten().collect();
+        let members: HashSet<u32> = group
+            .map(ControlGroup::members)
+            .into_iter()
+            .flatten()
+            .collect();
         let seen = self.seen.lock().clone();
-        let all: Vec<Stat> = process::everyone().into_iter().filter(Stat::is_alive).collect();
+        let all: Vec<Stat> = process::everyone()
+            .into_iter()
+            .filter(Stat::is_alive)
+            .collect();
         let is_kin = |stat: &&Stat| {
             let pid = stat.id.pid;
             stat.session == self.warden
@@ -324,11 +374,18 @@ impl Kin {
                 || marker_of(pid).is_some_and(|marker| marker == self.marker)
         };
         let heads: Vec<&Stat> = all.iter().filter(is_kin).collect();
-        let below = heads.iter().flat_map(|head| process::by_parents(head.id.pid, &all));
-        let everyone: HashSet<ProcessId> =
-            below.map(|stat| stat.id).chain(heads.iter().map(|stat| stat.id)).collect();
+        let below = heads
+            .iter()
+            .flat_map(|head| process::by_parents(head.id.pid, &all));
+        let everyone: HashSet<ProcessId> = below
+            .map(|stat| stat.id)
+            .chain(heads.iter().map(|stat| stat.id))
+            .collect();
         // The warden may still be there if it closed its output without ending.
-        everyone.into_iter().filter(|id| id.pid != self.warden).collect()
+        everyone
+            .into_iter()
+            .filter(|id| id.pid != self.warden)
+            .collect()
     }
 }
 
@@ -346,7 +403,11 @@ fn kill(mut left: impl FnMut() -> Vec<ProcessId>) -> Vec<ProcessId> {
 }
 
 fn marker_of(pid: u32) -> Option<Marker> {
-    Marker::parse(Environ::read(pid)?.variables(|name| name == VARIABLE).get(VARIABLE)?)
+    Marker::parse(
+        Environ::read(pid)?
+            .variables(|name| name == VARIABLE)
+            .get(VARIABLE)?,
+    )
 }
 
 /// Returns processes of services whose Proofload has ended: it and the warden were killed, or the warden is
@@ -360,12 +421,22 @@ pub fn orphans() -> Vec<ProcessInfo> {
             && marker_of(stat.id.pid).is_some_and(|marker| marker.proofload.is_gone())
             && process::is_numbered_as_we_are(stat.id.pid)
     };
-    process::everyone().into_iter().filter(is_orphan).map(|stat| ProcessInfo::of(&stat, &[])).collect()
+    process::everyone()
+        .into_iter()
+        .filter(is_orphan)
+        .map(|stat| ProcessInfo::of(&stat, &[]))
+        .collect()
 }
 
 /// Kills such processes and removes the folders of their services. Returns those that could not be killed.
 pub fn end_orphans(orphans: &[ProcessInfo]) -> Vec<ProcessId> {
-    let alive = || orphans.iter().map(|orphan| orphan.id).filter(|id| id.is_alive()).collect();
+    let alive = || {
+        orphans
+            .iter()
+            .map(|orphan| orphan.id)
+            .filter(|id| id.is_alive())
+            .collect()
+    };
     let left = kill(alive);
     remove_abandoned(&parent());
     left
@@ -380,15 +451,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_bears_the_mark_of_a_dead_proofload_is_abandoned_but_not_where_another_place_shares_the_engine() {
+    fn what_bears_the_mark_of_a_dead_proofload_is_abandoned_but_not_where_another_place_shares_the_engine()
+     {
         let of_dead = |place: &str| Marker::parse(&format!("4194305-1-{place}01234567")).unwrap();
         assert!(of_dead(&place()).is_abandoned() && !Marker::new().is_abandoned());
         assert!(!of_dead("0123abcd").is_abandoned());
     }
 
     fn scratch(parent: &Path, name: &str) -> Scratch {
-        let files = vec![("a".to_owned(), "x".to_owned()), (".deep/b".to_owned(), "y".to_owned())];
-        Scratch { directory: parent.join(name), files }
+        let files = vec![
+            ("a".to_owned(), "x".to_owned()),
+            (".deep/b".to_owned(), "y".to_owned()),
+        ];
+        Scratch {
+            directory: parent.join(name),
+            files,
+        }
     }
 
     #[test]
@@ -396,9 +474,18 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let scratch = scratch(parent.path(), &Marker::new().name());
         let held = HeldFolder::create(&scratch).unwrap();
-        assert_eq!(scratch.directory.metadata().unwrap().permissions().mode() & 0o777, 0o700);
-        assert_eq!(fs::read_to_string(scratch.directory.join(".deep/b")).unwrap(), "y");
-        assert!(HeldFolder::create(&scratch).is_err(), "one that is there already may be somebody's trap");
+        assert_eq!(
+            scratch.directory.metadata().unwrap().permissions().mode() & 0o777,
+            0o700
+        );
+        assert_eq!(
+            fs::read_to_string(scratch.directory.join(".deep/b")).unwrap(),
+            "y"
+        );
+        assert!(
+            HeldFolder::create(&scratch).is_err(),
+            "one that is there already may be somebody's trap"
+        );
         drop(held);
         assert!(!scratch.directory.exists());
     }
@@ -428,8 +515,13 @@ mod tests {
     #[test]
     fn a_group_counts_what_its_processes_use_and_goes_and_an_abandoned_one_with_the_next() {
         for parent in own() {
-            let Some(group) = create_below(&parent, &Marker::new()) else { continue };
-            let mut child = Command::new("/bin/sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+            let Some(group) = create_below(&parent, &Marker::new()) else {
+                continue;
+            };
+            let mut child = Command::new("/bin/sh")
+                .args(["-c", "while :; do :; done"])
+                .spawn()
+                .unwrap();
             fs::write(group.folder.join("cgroup.procs"), child.id().to_string()).unwrap();
             let deadline = Instant::now() + Duration::from_secs(20);
             while group.cpu_ns().unwrap() < 50_000_000 && Instant::now() < deadline {

@@ -92,7 +92,10 @@ pub(crate) enum Order {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Notice {
     /// The root process runs.
-    Started { pid: u32, group: Option<ControlGroup> },
+    Started {
+        pid: u32,
+        group: Option<ControlGroup>,
+    },
     /// Nothing was started, and the warden exits.
     Failed(StartFailure),
     /// The root process exited. Descendants may still be running.
@@ -154,7 +157,10 @@ pub struct Leftover {
 
 impl Leftover {
     pub(crate) fn of(pid: u32) -> Leftover {
-        Leftover { pid, description: describe(pid) }
+        Leftover {
+            pid,
+            description: describe(pid),
+        }
     }
 }
 
@@ -183,7 +189,9 @@ impl fmt::Display for Exit {
             Self::Status(status) => write!(f, "status {status}"),
             Self::Signal(signal) => {
                 write!(f, "signal {signal}")?;
-                let place = usize::try_from(*signal).ok().and_then(|number| number.checked_sub(1));
+                let place = usize::try_from(*signal)
+                    .ok()
+                    .and_then(|number| number.checked_sub(1));
                 let name = place.and_then(|place| SIGNALS.get(place));
                 name.map_or(Ok(()), |name| write!(f, " (SIG{name})"))
             }
@@ -194,7 +202,7 @@ impl fmt::Display for Exit {
 
 /// Names of signals from 1 on, in Linux's order on the processors that Proofload supports.
 const SIGNALS: [&str; 31] = [
-    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
-    "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
-    "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
+    "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG",
+    "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 ];

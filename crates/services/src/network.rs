@@ -62,7 +62,10 @@ impl NetworkPair {
         let (client, services) = (HostNamespace::new()?, HostNamespace::new()?);
         // A path by which commands find it.
         let far = format!("/proc/{}/fd/{}", process::id(), services.0.as_raw_fd());
-        client.run("ip", &format!("link add {DEVICE} type veth peer name {DEVICE} netns {far}"))?;
+        client.run(
+            "ip",
+            &format!("link add {DEVICE} type veth peer name {DEVICE} netns {far}"),
+        )?;
         let delay = link.delay.filter(|delay| !delay.is_zero());
         let ends = [
             (&client, (CLIENT, CLIENT_MAC), (SERVICES, SERVICES_MAC)),
@@ -75,7 +78,8 @@ impl NetworkPair {
             let _ = host.within(|| fs::write(quiet, "1"));
             host.run("ip", &end_of_link(near, far))?;
             if let Some(delay) = delay {
-                host.batch("tc", &netem(delay))?.map_err(|reason| no_netem(&reason))?;
+                host.batch("tc", &netem(delay))?
+                    .map_err(|reason| no_netem(&reason))?;
             }
             if let Some(rate) = link.rate_bit_per_s {
                 host.run("tc", &bucket(rate, delay.is_some()))?;
@@ -102,7 +106,8 @@ impl NetworkPair {
             let begin = Instant::now();
             if begin >= deadline {
                 let within = patience.as_secs();
-                let message = format!("the link of `load.network` carried nothing within {within} s");
+                let message =
+                    format!("the link of `load.network` carried nothing within {within} s");
                 return Err(Error::new(message));
             }
             let nobody = SocketAddr::from((SERVICES, NOBODY));
@@ -133,14 +138,20 @@ impl NetworkPair {
 /// The missing permission or component.
 pub fn can_be_made() -> Result<(), Error> {
     if !rustix::process::geteuid().is_root() {
-        let message = "`load.network` takes root: it makes network namespaces with a link between them";
+        let message =
+            "`load.network` takes root: it makes network namespaces with a link between them";
         let hint = "run it as root, or leave `load.network` out to measure over loopback";
         return Err(Error::new(message).help(hint));
     }
     if !has_capabilities() {
-        return Err(refused("root has not all rights here", "a container withholds them"));
+        return Err(refused(
+            "root has not all rights here",
+            "a container withholds them",
+        ));
     }
-    ["ip", "tc"].into_iter().try_for_each(|command| find(command).map(drop))
+    ["ip", "tc"]
+        .into_iter()
+        .try_for_each(|command| find(command).map(drop))
 }
 
 /// Whether this process has CAP_NET_ADMIN and CAP_SYS_ADMIN. True if the kernel does not report it.
@@ -194,8 +205,10 @@ pub struct HostNamespace(File);
 fn find(command: &str) -> Result<PathBuf, Error> {
     let mut candidates = FOLDERS.iter().map(|folder| Path::new(folder).join(command));
     candidates.find(|path| path.exists()).ok_or_else(|| {
-        Error::new(format!("`load.network` takes the command {command}, which is not installed"))
-            .help("ip and tc come together: apt-get install iproute2")
+        Error::new(format!(
+            "`load.network` takes the command {command}, which is not installed"
+        ))
+        .help("ip and tc come together: apt-get install iproute2")
     })
 }
 
@@ -209,7 +222,10 @@ impl HostNamespace {
             unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
             File::open(OWN)
         });
-        let made = made.map_err(refused)?.join().map_err(|_| self::refused("a thread", "it failed"))?;
+        let made = made
+            .map_err(refused)?
+            .join()
+            .map_err(|_| self::refused("a thread", "it failed"))?;
         let host = Self(made.map_err(refused)?);
         host.run("ip", "link set lo up")?;
         Ok(host)
@@ -223,7 +239,10 @@ impl HostNamespace {
     pub fn visit(&self) -> Result<NamespaceVisit, Error> {
         let home = File::open(OWN).map_err(|error| refused(OWN, error))?;
         enter(&self.0).map_err(|error| refused("entering a network namespace", error))?;
-        Ok(NamespaceVisit { home, _of_this_thread: PhantomData })
+        Ok(NamespaceVisit {
+            home,
+            _of_this_thread: PhantomData,
+        })
     }
 
     fn within<T>(&self, job: impl FnOnce() -> T) -> Result<T, Error> {
@@ -233,7 +252,8 @@ impl HostNamespace {
 
     /// Runs a command in the namespace with input in its batch language.
     fn run(&self, command: &str, lines: &str) -> Result<(), Error> {
-        self.batch(command, lines)?.map_err(|reason| refused(format!("{command} {lines:?}"), reason))
+        self.batch(command, lines)?
+            .map_err(|reason| refused(format!("{command} {lines:?}"), reason))
     }
 
     /// Runs a command likewise, and returns the reason if the command fails.
@@ -252,13 +272,20 @@ impl HostNamespace {
             }
             child.wait_with_output()
         };
-        Ok(self.within(batch)?.map_err(|error| error.to_string()).and_then(|output| {
-            if output.status.success() {
-                return Ok(());
-            }
-            let said = String::from_utf8_lossy(&output.stderr);
-            Err(said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it failed").to_owned())
-        }))
+        Ok(self
+            .within(batch)?
+            .map_err(|error| error.to_string())
+            .and_then(|output| {
+                if output.status.success() {
+                    return Ok(());
+                }
+                let said = String::from_utf8_lossy(&output.stderr);
+                Err(said
+                    .lines()
+                    .find(|line| !line.trim().is_empty())
+                    .unwrap_or("it failed")
+                    .to_owned())
+            }))
     }
 }
 
@@ -310,7 +337,11 @@ fn netem(delay: Duration) -> String {
 
 /// A `tc` line that limits the device's rate, below netem if it has a delay.
 fn bucket(bit_per_s: u64, has_delay: bool) -> String {
-    let parent = if has_delay { "parent 1:1 handle 10:" } else { "root" };
+    let parent = if has_delay {
+        "parent 1:1 handle 10:"
+    } else {
+        "root"
+    };
     let bytes_per_s = bit_per_s / 8;
     let burst = (bytes_per_s / LATE_PER_S).max(2 * FRAME_BYTES);
     let limit = (bytes_per_s / QUEUED_PER_S).max(LIMIT_BYTES_MIN);
@@ -325,8 +356,14 @@ mod tests {
     fn a_slow_link_passes_frames_and_a_fast_one_milliseconds() {
         let bucket = |rate| bucket(rate, false).replace("qdisc add dev link0 root tbf ", "");
         assert_eq!(bucket(8_000), "rate 8000bit burst 3028 limit 65536\n");
-        assert_eq!(bucket(1_000_000_000), "rate 1000000000bit burst 125000 limit 31250000\n");
+        assert_eq!(
+            bucket(1_000_000_000),
+            "rate 1000000000bit burst 125000 limit 31250000\n"
+        );
         // Both are 32-bit numbers in the kernel.
-        assert_eq!(bucket(10_000_000_000), "rate 10000000000bit burst 1250000 limit 312500000\n");
+        assert_eq!(
+            bucket(10_000_000_000),
+            "rate 10000000000bit burst 1250000 limit 312500000\n"
+        );
     }
 }

@@ -78,29 +78,51 @@ impl Running {
         abandoned: &mut dyn FnMut() -> bool,
     ) -> Result<ProbeResult, Error> {
         // A container's sockets are in another network namespace.
-        if self.container.is_some() || search.looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
+        if self.container.is_some()
+            || search
+                .looked
+                .is_some_and(|looked| looked.elapsed() < LOOK_EVERY)
+        {
             return Ok(ProbeResult::Refused);
         }
         search.looked = Some(Instant::now());
         let may_be = |at: &SocketAddr| service.chooses_port() || at.port() == self.address.port();
-        let here: Vec<SocketAddr> = self.reached_listeners().into_iter().filter(may_be).collect();
+        let here: Vec<SocketAddr> = self
+            .reached_listeners()
+            .into_iter()
+            .filter(may_be)
+            .collect();
         let patience = SETTLED.min(service.ready_timeout / SETTLED_SHARE);
         let still_starting = waited < service.ready_timeout / 2;
         if !search.is_settled(&here, self.busy_ns(), still_starting, patience) {
             return Ok(ProbeResult::Refused);
         }
-        let looks: Vec<(SocketAddr, ProbeResult)> =
-            here.iter().map(|at| (*at, probe::look(*at, wanted, abandoned))).collect();
-        let ready: Vec<SocketAddr> =
-            looks.iter().filter(|(_, seen)| *seen == ProbeResult::Ready).map(|(at, _)| *at).collect();
+        let looks: Vec<(SocketAddr, ProbeResult)> = here
+            .iter()
+            .map(|at| (*at, probe::look(*at, wanted, abandoned)))
+            .collect();
+        let ready: Vec<SocketAddr> = looks
+            .iter()
+            .filter(|(_, seen)| *seen == ProbeResult::Ready)
+            .map(|(at, _)| *at)
+            .collect();
         // A port that is still starting may be the right one.
-        let unready = looks.into_iter().map(|(_, seen)| seen).find(|seen| *seen != ProbeResult::Ready);
+        let unready = looks
+            .into_iter()
+            .map(|(_, seen)| seen)
+            .find(|seen| *seen != ProbeResult::Ready);
         match (ready.as_slice(), unready) {
             ([], unready) => Ok(unready.unwrap_or(ProbeResult::Refused)),
             ([_], Some(unready)) if unready.may_become_ready() => Ok(unready),
             ([at], _) => {
                 let address = Some(at.ip()).filter(|ip| *ip != self.address.ip());
-                search.taken = Some((*at, PortFound { given: self.given, address }));
+                search.taken = Some((
+                    *at,
+                    PortFound {
+                        given: self.given,
+                        address,
+                    },
+                ));
                 Ok(ProbeResult::Ready)
             }
             (several, _) => Err(self.ambiguous(several)),
@@ -146,13 +168,19 @@ impl Running {
         if self.container.is_some() || self.address.port() == self.given {
             return Vec::new();
         }
-        self.ports_beside().into_iter().filter(|port| !self.other_ports.contains(port)).collect()
+        self.ports_beside()
+            .into_iter()
+            .filter(|port| !self.other_ports.contains(port))
+            .collect()
     }
 
     /// Describes where the service listens, if it does.
     pub(crate) fn seen_elsewhere(&self) -> Option<ProbeResult> {
         let all = self.own_listeners();
-        let listens = all.iter().find(|at| at.port() == self.address.port()).or(all.first())?;
+        let listens = all
+            .iter()
+            .find(|at| at.port() == self.address.port())
+            .or(all.first())?;
         // Generators elsewhere, and clients behind a link, cannot reach loopback.
         let hint = match self.address.ip().is_loopback() {
             true => format!(
@@ -161,7 +189,10 @@ impl Running {
             ),
             false => "clients reach it at this address only: let it listen on {address}".to_owned(),
         };
-        Some(ProbeResult::Other(format!("but it listens on {listens} only"), hint))
+        Some(ProbeResult::Other(
+            format!("but it listens on {listens} only"),
+            hint,
+        ))
     }
 
     /// The addresses at which a connection from here reaches the service: one for each port, in order.
@@ -176,10 +207,17 @@ impl Running {
     /// last.
     fn own_listeners(&self) -> Vec<SocketAddr> {
         let alive = self.alive();
-        let ours: Vec<u64> = alive.iter().filter_map(|stat| open_sockets(stat.id.pid)).flatten().collect();
-        let listeners = sockets::listeners().into_iter().filter(|listener| ours.contains(&listener.inode));
-        let mut all: Vec<SocketAddr> =
-            listeners.map(|listener| SocketAddr::new(listener.address, listener.port)).collect();
+        let ours: Vec<u64> = alive
+            .iter()
+            .filter_map(|stat| open_sockets(stat.id.pid))
+            .flatten()
+            .collect();
+        let listeners = sockets::listeners()
+            .into_iter()
+            .filter(|listener| ours.contains(&listener.inode));
+        let mut all: Vec<SocketAddr> = listeners
+            .map(|listener| SocketAddr::new(listener.address, listener.port))
+            .collect();
         all.sort_by_key(|at| (at.port(), at.ip() == self.address.ip()));
         all
     }
@@ -190,6 +228,10 @@ impl Running {
         let asked: IpAddr = self.address.ip();
         let is_reached = at.ip() == asked || at.ip().is_unspecified();
         let other = || (asked.is_loopback() && at.ip().is_loopback()).then_some(at);
-        if is_reached { Some(SocketAddr::new(asked, at.port())) } else { other() }
+        if is_reached {
+            Some(SocketAddr::new(asked, at.port()))
+        } else {
+            other()
+        }
     }
 }

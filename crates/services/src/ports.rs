@@ -39,12 +39,20 @@ impl Ports {
         let range = candidates();
         let mut next = usize::try_from(random % range.len().max(1) as u64).unwrap_or(0);
         for service in services.iter().filter(|service| fixed(service).is_none()) {
-            let mut order = range.iter().cycle().skip(next).take(range.len()).enumerate();
+            let mut order = range
+                .iter()
+                .cycle()
+                .skip(next)
+                .take(range.len())
+                .enumerate();
             let is_open = |port: u16| !ports.values().any(|used| *used == port) && is_free(port);
             let Some((steps, port)) = order.find(|(_, port)| is_open(**port)) else {
                 let end = |port: Option<&u16>| port.copied().unwrap_or(0);
                 let (first, last) = (end(range.first()), end(range.last()));
-                return Err(Error::of(&service.name, format!("no free port between {first} and {last}")));
+                return Err(Error::of(
+                    &service.name,
+                    format!("no free port between {first} and {last}"),
+                ));
             };
             next = (next + steps + 1) % range.len();
             ports.insert(service.name.clone(), *port);
@@ -54,7 +62,10 @@ impl Ports {
 
     /// Whether a service was seen to use one of these ports, regardless of the assigned one.
     pub fn meets(&self, command: &plan::ServiceCommand) -> bool {
-        let mut seen = command.listens_on.into_iter().chain(command.other_ports.iter().copied());
+        let mut seen = command
+            .listens_on
+            .into_iter()
+            .chain(command.other_ports.iter().copied());
         seen.any(|port| self.ports.values().any(|chosen| *chosen == port))
     }
 
@@ -70,7 +81,10 @@ fn fixed(service: &Service) -> Option<u16> {
 
 /// The sockets that listen on a port, on any address.
 pub(crate) fn on_port(port: u16) -> Vec<Listener> {
-    sockets::listeners().into_iter().filter(|listener| listener.port == port).collect()
+    sockets::listeners()
+        .into_iter()
+        .filter(|listener| listener.port == port)
+        .collect()
 }
 
 /// The preferred ports without the range for outgoing connections. With that range on machines where no other
@@ -79,7 +93,11 @@ fn candidates() -> Vec<u16> {
     // The kernel's default if it cannot be read.
     let ephemeral = sockets::local_ports().unwrap_or(32_768..=60_999);
     let outside: Vec<u16> = PREFERRED.filter(|port| !ephemeral.contains(port)).collect();
-    if outside.len() < 100 { PREFERRED.collect() } else { outside }
+    if outside.len() < 100 {
+        PREFERRED.collect()
+    } else {
+        outside
+    }
 }
 
 /// Whether no process listens on the port on any address, so that a service may bind any of them.
@@ -89,7 +107,8 @@ fn is_free(port: u16) -> bool {
     let everywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
     let everywhere_6 = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
     // Without IPv6 this bind fails, but not because the port is in use.
-    TcpListener::bind(everywhere).is_ok() && !failed(&TcpListener::bind(everywhere_6), ErrorKind::AddrInUse)
+    TcpListener::bind(everywhere).is_ok()
+        && !failed(&TcpListener::bind(everywhere_6), ErrorKind::AddrInUse)
 }
 
 fn failed(bound: &io::Result<TcpListener>, why: ErrorKind) -> bool {
@@ -106,20 +125,30 @@ pub(crate) fn check_free(service: &str, address: SocketAddr) -> Result<(), Error
         return Ok(());
     }
     let listeners = on_port(address.port());
-    let owner = match sockets::reached(&listeners, address.ip()).first().or(listeners.first()) {
+    let owner = match sockets::reached(&listeners, address.ip())
+        .first()
+        .or(listeners.first())
+    {
         Some(listener) => sockets::owner(listener),
-        None if failed(&bound, ErrorKind::AddrInUse) => "a connection that somebody has open".to_owned(),
+        None if failed(&bound, ErrorKind::AddrInUse) => {
+            "a connection that somebody has open".to_owned()
+        }
         None if failed(&bound, ErrorKind::AddrNotAvailable) => {
-            let message = format!("nothing can listen on {}: this machine has no such address", address.ip());
-            return Err(
-                Error::of(service, message).help("`ip -brief address` lists the addresses that it has")
+            let message = format!(
+                "nothing can listen on {}: this machine has no such address",
+                address.ip()
             );
+            return Err(Error::of(service, message)
+                .help("`ip -brief address` lists the addresses that it has"));
         }
         // Forbidden (a port below 1024). The service will report it.
         None => return Ok(()),
     };
-    Err(Error::of(service, format!("port {} is taken by {owner}", address.port()))
-        .help("stop that process, or leave `port` out: then a free one is chosen for each trial"))
+    Err(Error::of(
+        service,
+        format!("port {} is taken by {owner}", address.port()),
+    )
+    .help("stop that process, or leave `port` out: then a free one is chosen for each trial"))
 }
 
 #[cfg(test)]
@@ -157,8 +186,16 @@ mod tests {
     fn a_taken_port_names_its_owner() {
         let listener = TcpListener::bind((LOOPBACK, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let error = Ports::choose(&[service("api", Some(port))], LOOPBACK, 0).unwrap_err().to_string();
-        let (taken, me) = (format!("service api: port {port} is taken by "), std::process::id());
-        assert!(error.starts_with(&taken) && error.ends_with(&format!("(pid {me})")), "{error}");
+        let error = Ports::choose(&[service("api", Some(port))], LOOPBACK, 0)
+            .unwrap_err()
+            .to_string();
+        let (taken, me) = (
+            format!("service api: port {port} is taken by "),
+            std::process::id(),
+        );
+        assert!(
+            error.starts_with(&taken) && error.ends_with(&format!("(pid {me})")),
+            "{error}"
+        );
     }
 }

@@ -75,12 +75,22 @@ impl Cache {
     ///
     /// # Errors
     /// An input that cannot be read.
-    pub fn place(&self, step: &Preparation, values: &BTreeMap<String, String>) -> Result<DataPlace, Error> {
+    pub fn place(
+        &self,
+        step: &Preparation,
+        values: &BTreeMap<String, String>,
+    ) -> Result<DataPlace, Error> {
         if let Some(mark) = &step.mark {
-            return Ok(DataPlace { path: step.directory.clone(), there: mark.is_file() });
+            return Ok(DataPlace {
+                path: step.directory.clone(),
+                there: mark.is_file(),
+            });
         }
         let path = self.folder.join(key::key(step, values)?);
-        Ok(DataPlace { there: path.is_dir(), path })
+        Ok(DataPlace {
+            there: path.is_dir(),
+            path,
+        })
     }
 
     /// Finds or makes the data of a step, with the command's output in the file `log`. `values` are the
@@ -99,12 +109,25 @@ impl Cache {
     ) -> Result<PreparedData, Error> {
         let begin = Instant::now();
         let key = key::key(step, values)?;
-        let mut making = Making { warden, values, step, log, watch, cancelled };
+        let mut making = Making {
+            warden,
+            values,
+            step,
+            log,
+            watch,
+            cancelled,
+        };
         let (path, made) = match &step.mark {
             Some(mark) => (step.directory.clone(), making.build(mark)?),
             None => (self.folder.join(&key), making.fill(self, &key)?),
         };
-        Ok(PreparedData { bytes: bytes_below(&path), path, key, made, took: begin.elapsed() })
+        Ok(PreparedData {
+            bytes: bytes_below(&path),
+            path,
+            key,
+            made,
+            took: begin.elapsed(),
+        })
     }
 }
 
@@ -178,7 +201,11 @@ pub(crate) fn unusable(path: &Path, error: &io::Error) -> Error {
         io::ErrorKind::PermissionDenied => "let XDG_CACHE_HOME name a folder of your own",
         _ => NO_ROOM,
     };
-    Error::new(format!("cannot keep prepared data in {}: {error}", path.display())).help(hint)
+    Error::new(format!(
+        "cannot keep prepared data in {}: {error}",
+        path.display()
+    ))
+    .help(hint)
 }
 
 /// Name of a step in messages.
@@ -191,11 +218,18 @@ fn label(step: &Preparation) -> String {
 
 /// Size of a file, or of all files below a folder, in bytes. Unreadable files count as 0.
 pub fn bytes_below(path: &Path) -> u64 {
-    let Ok(found) = fs::symlink_metadata(path) else { return 0 };
+    let Ok(found) = fs::symlink_metadata(path) else {
+        return 0;
+    };
     if !found.is_dir() {
         return found.len();
     }
-    fs::read_dir(path).into_iter().flatten().flatten().map(|entry| bytes_below(&entry.path())).sum()
+    fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| bytes_below(&entry.path()))
+        .sum()
 }
 
 // The cache folder: its location, its locks, and the removal of abandoned data.
@@ -222,12 +256,19 @@ impl Cache {
     /// If neither variable holds an absolute path.
     pub fn of_this_user() -> Result<Self, Error> {
         // The XDG Base Directory Specification requires relative paths to be ignored.
-        let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
-        let message =
-            "no folder to keep prepared data in: neither XDG_CACHE_HOME nor HOME is an absolute path";
+        let absolute = |name: &str| {
+            env::var_os(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
+        let base =
+            absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+        let message = "no folder to keep prepared data in: neither XDG_CACHE_HOME nor HOME is an absolute path";
         let missing = || Error::new(message).help("set XDG_CACHE_HOME to a folder for caches");
-        base.map(|base| Self { folder: base.join("proofload") }).ok_or_else(missing)
+        base.map(|base| Self {
+            folder: base.join("proofload"),
+        })
+        .ok_or_else(missing)
     }
 
     /// Creates the folder, or makes an existing one private. Its mode keeps other users out. Files inside
@@ -235,7 +276,10 @@ impl Cache {
     pub(crate) fn create(&self) -> Result<(), Error> {
         // The user may have linked it to another disk. The target of such a link must belong to the user,
         // too.
-        let folder = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
+        let folder = self
+            .folder
+            .canonicalize()
+            .unwrap_or_else(|_| self.folder.clone());
         private_folder(&folder).map_err(|error| unusable(&self.folder, &error))
     }
 
@@ -249,7 +293,9 @@ impl Cache {
     ) -> Result<Lock, Error> {
         let mut told = false;
         loop {
-            match Lock::try_take(self, key).map_err(|error| unusable(&self.lock_path(key), &error))? {
+            match Lock::try_take(self, key)
+                .map_err(|error| unusable(&self.lock_path(key), &error))?
+            {
                 Some(lock) => return Ok(lock),
                 None if cancelled() => return Err(Error::cancelled(name)),
                 None => {
@@ -268,8 +314,14 @@ impl Cache {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         for name in names {
-            let Some((key, _)) = name.split_once(PARTIAL) else { continue };
-            let other = if key == own.key { None } else { Lock::try_take(self, key).ok().flatten() };
+            let Some((key, _)) = name.split_once(PARTIAL) else {
+                continue;
+            };
+            let other = if key == own.key {
+                None
+            } else {
+                Lock::try_take(self, key).ok().flatten()
+            };
             if key == own.key || other.is_some() {
                 // A folder that cannot be removed only takes space. It is never used as data.
                 let _ = marker::remove(&self.folder.join(&name));
@@ -279,12 +331,17 @@ impl Cache {
 
     /// Returns an error if the disk has less free space than the step requires.
     fn check_space(&self, step: &Preparation) -> Result<(), Error> {
-        let Some(needed) = step.space_bytes else { return Ok(()) };
+        let Some(needed) = step.space_bytes else {
+            return Ok(());
+        };
         match Storage::of(&self.folder.display().to_string()).map(|found| found.free_bytes) {
             Some(free) if free < needed => {
                 let (name, folder) = (label(step), self.folder.display());
                 let (needed, free) = (bytes(needed as f64), bytes(free as f64));
-                Err(Error::new(format!("{name} needs {needed}, and {folder} has {free} free")).help(NO_ROOM))
+                Err(Error::new(format!(
+                    "{name} needs {needed}, and {folder} has {free} free"
+                ))
+                .help(NO_ROOM))
             }
             _ => Ok(()),
         }
@@ -307,7 +364,12 @@ impl Lock {
     /// Returns `None` if another process holds the lock.
     pub fn try_take(cache: &Cache, key: &str) -> io::Result<Option<Self>> {
         let path = cache.lock_path(key);
-        let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(&path)?;
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
@@ -315,9 +377,14 @@ impl Lock {
         }
         // The last holder may have removed the file after it was opened here. Then it locks nothing.
         let same = fs::metadata(&path).is_ok_and(|there| {
-            file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+            file.metadata()
+                .is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
         });
-        Ok(same.then(|| Self { key: key.to_owned(), path, _file: file }))
+        Ok(same.then(|| Self {
+            key: key.to_owned(),
+            path,
+            _file: file,
+        }))
     }
 }
 
@@ -342,7 +409,12 @@ const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 /// again.
 const FULL_BYTES: u64 = 4 << 20;
 /// Messages of programs when a disk or a quota is full.
-const FULL_WORDS: [&str; 4] = ["ENOSPC", "No space left on device", "EDQUOT", "Disk quota exceeded"];
+const FULL_WORDS: [&str; 4] = [
+    "ENOSPC",
+    "No space left on device",
+    "EDQUOT",
+    "Disk quota exceeded",
+];
 
 impl Making<'_> {
     /// Runs the command with `output` as the folder to fill.
@@ -355,8 +427,8 @@ impl Making<'_> {
         (self.watch)(Preparing::Making(Duration::ZERO));
         let mut told = Duration::ZERO;
         // Dropped on every way out, which ends all remaining processes of the command.
-        let mut link =
-            Link::open(self.warden, &spec, marker).map_err(|failure| self.not_run(&spec, failure))?;
+        let mut link = Link::open(self.warden, &spec, marker)
+            .map_err(|failure| self.not_run(&spec, failure))?;
         let (exit, tail) = loop {
             if let Some(ended) = link.outcome(GLANCE, |news| news.exited.take()) {
                 break ended.map_err(|failure| self.not_run(&spec, failure))?;
@@ -366,8 +438,10 @@ impl Making<'_> {
                 return Err(Error::cancelled(&name));
             }
             if elapsed >= step.timeout {
-                let message =
-                    format!("{name} had not ended after {}: {command}", span(step.timeout.as_secs_f64()));
+                let message = format!(
+                    "{name} had not ended after {}: {command}",
+                    span(step.timeout.as_secs_f64())
+                );
                 let error = Error::new(message).after(link.tail());
                 return Err(error.help("raise `timeout` if it only needs more time"));
             }
@@ -381,7 +455,8 @@ impl Making<'_> {
             let full = output.parent().filter(|_| is_full(output, &tail));
             let no_space = full.map(|folder| format!("; no space is left in {}", folder.display()));
             let after = format!("{after}{}", no_space.unwrap_or_default());
-            let error = Error::new(format!("{name} ended with {exit} after {after}: {command}")).after(tail);
+            let error = Error::new(format!("{name} ended with {exit} after {after}: {command}"))
+                .after(tail);
             return Err(match (full, exit) {
                 (Some(_), _) => error.help(NO_ROOM),
                 (None, Exit::Signal(libc::SIGKILL)) => error.help(NO_MEMORY),
@@ -393,9 +468,11 @@ impl Making<'_> {
         if fs::read_dir(output).is_ok_and(|mut entries| entries.next().is_some()) {
             return Ok(());
         }
-        Err(Error::new(format!("{name} ended well and put nothing into {{output}}: {command}"))
-            .after(tail)
-            .help("{output} stands for a folder that is there: the data belongs into it"))
+        Err(Error::new(format!(
+            "{name} ended well and put nothing into {{output}}: {command}"
+        ))
+        .after(tail)
+        .help("{output} stands for a folder that is there: the data belongs into it"))
     }
 
     fn spec(&self, output: &Path, marker: &Marker) -> Result<WardenSpec, Error> {
@@ -409,17 +486,31 @@ impl Making<'_> {
             plan::fill(text, lookup)
                 .map_err(|source| Error::new(format!("{}: {place}: {source}", label(step))))
         };
-        let command = step.command.iter().map(|part| fill("command".to_owned(), part));
+        let command = step
+            .command
+            .iter()
+            .map(|part| fill("command".to_owned(), part));
         let command = command.collect::<Result<Vec<String>, _>>()?;
-        let env = step.env.iter().map(|(name, text)| Ok((name.clone(), fill(format!("env.{name}"), text)?)));
+        let env = step
+            .env
+            .iter()
+            .map(|(name, text)| Ok((name.clone(), fill(format!("env.{name}"), text)?)));
         // A build does not get variables that make git and npm use another directory either.
-        let own: &[&str] = if step.mark.is_some() { &machine::ELSEWHERE } else { &[] };
+        let own: &[&str] = if step.mark.is_some() {
+            &machine::ELSEWHERE
+        } else {
+            &[]
+        };
         Ok(WardenSpec {
             // Found by the kernel's rules, in the command's directory and PATH.
             program: PathBuf::from(command.first().map(String::as_str).unwrap_or_default()),
             command,
             directory: step.directory.clone(),
-            env_withheld: WITHHELD.split(' ').chain(own.iter().copied()).map(str::to_owned).collect(),
+            env_withheld: WITHHELD
+                .split(' ')
+                .chain(own.iter().copied())
+                .map(str::to_owned)
+                .collect(),
             env: env.collect::<Result<_, Error>>()?,
             log: self.log.to_owned(),
             stop_timeout: STOP_TIMEOUT,
@@ -437,8 +528,11 @@ impl Making<'_> {
             StartFailure::Execute(number) => io::Error::from_raw_os_error(number).to_string(),
             StartFailure::Other(reason) => return Error::new(format!("{name}: {reason}")),
         };
-        Error::new(format!("{name}: cannot run {}: {reason}", spec.program.display()))
-            .help("a program without `/` in its name is looked for in PATH")
+        Error::new(format!(
+            "{name}: cannot run {}: {reason}",
+            spec.program.display()
+        ))
+        .help("a program without `/` in its name is looked for in PATH")
     }
 }
 

@@ -76,12 +76,14 @@ impl ProbeResult {
                 };
                 (last(status, &body), hint)
             }
-            Self::Silent => ("but it accepts connections and does not answer".to_owned(), MORE_TIME),
+            Self::Silent => (
+                "but it accepts connections and does not answer".to_owned(),
+                MORE_TIME,
+            ),
             Self::Http2 => {
                 let mut hint = Cause::SpeaksHttp2.remedy().unwrap_or_default().to_owned();
                 if matches!(wanted.ready, Ready::Http(_)) {
-                    hint +=
-                        "; `ready` is requested over HTTP/1.1, so leave it out: an open port is enough then";
+                    hint += "; `ready` is requested over HTTP/1.1, so leave it out: an open port is enough then";
                 }
                 return ("last answer was HTTP/2, and not HTTP/1".to_owned(), hint);
             }
@@ -122,7 +124,14 @@ pub(crate) fn look(
 ) -> ProbeResult {
     let path = match wanted.ready {
         Ready::Tcp => return connected(address).err().unwrap_or(ProbeResult::Ready),
-        Ready::Http(path) => return get(address, path, |status| (200..300).contains(&status), abandoned),
+        Ready::Http(path) => {
+            return get(
+                address,
+                path,
+                |status| (200..300).contains(&status),
+                abandoned,
+            );
+        }
         Ready::Response => &wanted.response.path,
     };
     let accepts = |status| wanted.response.accepts(status);
@@ -136,8 +145,14 @@ pub(crate) fn look(
 fn connected(address: SocketAddr) -> Result<TcpStream, ProbeResult> {
     let stream = match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
         Ok(stream) => stream,
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Err(ProbeResult::Refused),
-        Err(error) => return Err(ProbeResult::other(format!("but could not connect: {error}"))),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            return Err(ProbeResult::Refused);
+        }
+        Err(error) => {
+            return Err(ProbeResult::other(format!(
+                "but could not connect: {error}"
+            )));
+        }
     };
     // If no process listens, TCP may by chance connect a port of the ephemeral range to itself.
     if stream.local_addr().is_ok_and(|local| local == address) {
@@ -174,7 +189,9 @@ fn get(
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {address}\r\nUser-Agent: proofload\r\nConnection: close\r\n\r\n"
     );
-    let sent = stream.set_read_timeout(Some(GLANCE)).and_then(|()| stream.write_all(request.as_bytes()));
+    let sent = stream
+        .set_read_timeout(Some(GLANCE))
+        .and_then(|()| stream.write_all(request.as_bytes()));
     if sent.is_err() {
         return ProbeResult::closed();
     }
@@ -189,7 +206,8 @@ fn get(
             Err(error) if is_pause(&error) => return ProbeResult::Silent,
             Err(_) => return ProbeResult::closed(),
         }
-        if answer.contains(&b'\n') || answer.len() >= LINE_BYTES_MAX || Protocol::is_http2(&answer) {
+        if answer.contains(&b'\n') || answer.len() >= LINE_BYTES_MAX || Protocol::is_http2(&answer)
+        {
             if status(&answer).is_some_and(|status| !accepts(status)) {
                 read_rest(&mut stream, &mut answer);
             }
@@ -212,12 +230,18 @@ fn read_rest(stream: &mut TcpStream, answer: &mut Vec<u8>) {
 }
 
 fn is_pause(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
 }
 
 fn status(answer: &[u8]) -> Option<u16> {
     let text = String::from_utf8_lossy(answer);
-    text.lines().next()?.strip_prefix("HTTP/1.").and_then(|rest| rest.split(' ').nth(1)?.parse().ok())
+    text.lines()
+        .next()?
+        .strip_prefix("HTTP/1.")
+        .and_then(|rest| rest.split(' ').nth(1)?.parse().ok())
 }
 
 fn judge(answer: &[u8], accepts: impl Fn(u16) -> bool) -> ProbeResult {
@@ -239,10 +263,18 @@ fn judge(answer: &[u8], accepts: impl Fn(u16) -> bool) -> ProbeResult {
 /// The beginning of a response's body on one line. Empty if it is not text.
 fn first_words(answer: &[u8]) -> String {
     let text = String::from_utf8_lossy(answer);
-    let Some((head, body)) = text.split_once("\r\n\r\n") else { return String::new() };
-    let is_chunked = head.to_ascii_lowercase().contains("\r\ntransfer-encoding: chunked");
+    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+        return String::new();
+    };
+    let is_chunked = head
+        .to_ascii_lowercase()
+        .contains("\r\ntransfer-encoding: chunked");
     // The first line of a chunk is its length.
-    let body = if is_chunked { body.split_once("\r\n").map_or("", |(_, chunk)| chunk) } else { body };
+    let body = if is_chunked {
+        body.split_once("\r\n").map_or("", |(_, chunk)| chunk)
+    } else {
+        body
+    };
     let line = body.trim().lines().next().unwrap_or_default();
     let is_text = |c: char| !c.is_control() && c != char::REPLACEMENT_CHARACTER;
     if !line.chars().all(is_text) {
@@ -250,7 +282,11 @@ fn first_words(answer: &[u8]) -> String {
     }
     let is_cut = answer.len() >= RESPONSE_BYTES_MAX && body.trim().lines().nth(1).is_none();
     // Reading may also have stopped in the middle.
-    if is_cut { cut_end(&format!("{line}…"), BODY_CHARS_MAX) } else { cut_end(line, BODY_CHARS_MAX) }
+    if is_cut {
+        cut_end(&format!("{line}…"), BODY_CHARS_MAX)
+    } else {
+        cut_end(line, BODY_CHARS_MAX)
+    }
 }
 
 #[cfg(test)]
@@ -268,26 +304,48 @@ mod tests {
         rustix::net::listen(&socket, 0).unwrap();
         (0..10).for_each(|_| reach_socket(&path).unwrap());
         drop(socket);
-        assert_eq!(reach_socket(&path).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        assert_eq!(
+            reach_socket(&path).unwrap_err().kind(),
+            ErrorKind::ConnectionRefused
+        );
     }
 
     #[test]
     fn responses_are_accepted_by_status_or_shown() {
-        let response = ReadyResponse { expected: vec![503], ..ReadyResponse::default() };
-        let any = ReadyCondition { ready: &Ready::Response, response: &response };
+        let response = ReadyResponse {
+            expected: vec![503],
+            ..ReadyResponse::default()
+        };
+        let any = ReadyCondition {
+            ready: &Ready::Response,
+            response: &response,
+        };
         let judged = |answer: &str| judge(answer.as_bytes(), |status| response.accepts(status));
-        for answer in ["HTTP/1.1 204 No Content\r\n", "HTTP/1.0 404\r\n", "HTTP/1.1 503 Busy\r\n"] {
+        for answer in [
+            "HTTP/1.1 204 No Content\r\n",
+            "HTTP/1.0 404\r\n",
+            "HTTP/1.1 503 Busy\r\n",
+        ] {
             assert_eq!(judged(answer), ProbeResult::Ready, "{answer}");
         }
         for (answer, shown) in [
-            ("HTTP/1.1 500 E\r\nA: b\r\n\r\nno database\nx", "last answer: status 500, \"no database\""),
+            (
+                "HTTP/1.1 500 E\r\nA: b\r\n\r\nno database\nx",
+                "last answer: status 500, \"no database\"",
+            ),
             (
                 "HTTP/1.1 502 E\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nstarting\r\n0\r\n\r\n",
                 "last answer: status 502, \"starting\"",
             ),
-            ("HTTP/1.1 500 E\r\n\r\n\u{1f}\u{8b}", "last answer: status 500"),
+            (
+                "HTTP/1.1 500 E\r\n\r\n\u{1f}\u{8b}",
+                "last answer: status 500",
+            ),
             ("SSH-2.0-x\r\n", "last answer was not HTTP/1: \"SSH-2.0-x\""),
-            ("\0\0\x06\x04\0\0\0\0\0\0\x04", "last answer was HTTP/2, and not HTTP/1"),
+            (
+                "\0\0\x06\x04\0\0\0\0\0\0\x04",
+                "last answer was HTTP/2, and not HTTP/1",
+            ),
             ("HTTP/1.1", "last answer was not HTTP/1: \"HTTP/1.1\""),
         ] {
             assert_eq!(judged(answer).told(any).0, shown);

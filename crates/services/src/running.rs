@@ -80,13 +80,18 @@ pub fn start(
     placement: &Placement,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Running, Error> {
-    let port =
-        ports.of(&service.name).ok_or_else(|| Error::of(&service.name, "no port was chosen for it"))?;
+    let port = ports
+        .of(&service.name)
+        .ok_or_else(|| Error::of(&service.name, "no port was chosen for it"))?;
     let expected = service.command().and_then(|command| command.listens_on);
     let address = SocketAddr::new(placement.address, expected.unwrap_or(port));
     let marker = Marker::new();
-    let PreparedService { spec, command, workers, container } =
-        command::prepare(service, ports, placement, &marker)?;
+    let PreparedService {
+        spec,
+        command,
+        workers,
+        container,
+    } = command::prepare(service, ports, placement, &marker)?;
     check_free(&service.name, address)?;
     let refused = |failure| match failure {
         StartFailure::Execute(number) => command::refused(&service.name, &spec.program, number),
@@ -96,10 +101,18 @@ pub fn start(
     if let Some(agent) = &placement.agent {
         agent.belongs_to(link.pid());
     }
-    let nothing = || StartFailure::of_warden(format!("it started nothing in {} s", START_PATIENCE.as_secs()));
+    let nothing = || {
+        StartFailure::of_warden(format!(
+            "it started nothing in {} s",
+            START_PATIENCE.as_secs()
+        ))
+    };
     let started = link.outcome(START_PATIENCE, |news| news.started);
     let pid = started.unwrap_or_else(|| Err(nothing())).map_err(refused)?;
-    let launcher = service.command().map(|command| command.launcher).unwrap_or_default();
+    let launcher = service
+        .command()
+        .map(|command| command.launcher)
+        .unwrap_or_default();
     let group = link.kin.group.lock().clone();
     let mut running = Running {
         name: service.name.clone(),
@@ -108,7 +121,11 @@ pub fn start(
         command,
         meter: Meter::new(ServiceTree::Below(link.pid(), group)),
         link,
-        crew: Crew { launcher, wanted: workers, seen: Vec::new() },
+        crew: Crew {
+            launcher,
+            wanted: workers,
+            seen: Vec::new(),
+        },
         door: ListenSockets::default(),
         agent: placement.agent.clone(),
         image: None,
@@ -121,7 +138,10 @@ pub fn start(
     // Dropping stops the service, so an early return cleans up.
     let begin = Instant::now();
     running.wait_container(service, &spec.cpus, cancelled)?;
-    let wanted = ReadyCondition { ready: &service.ready, response: &placement.ready_response };
+    let wanted = ReadyCondition {
+        ready: &service.ready,
+        response: &placement.ready_response,
+    };
     running.wait_ready(service, wanted, cancelled)?;
     running.wait_workers(begin, service.ready_timeout, cancelled)?;
     running.door = running.door_now();
@@ -180,16 +200,21 @@ impl Running {
         let mut confined = HashSet::new();
         // A new thread inherits the processors of its creator. Repeats until no new thread appears.
         loop {
-            let ids = self.alive().into_iter().flat_map(|stat| threads(stat.id.pid));
+            let ids = self
+                .alive()
+                .into_iter()
+                .flat_map(|stat| threads(stat.id.pid));
             let new: Vec<u32> = ids.filter(|thread| confined.insert(*thread)).collect();
             if new.is_empty() {
                 return Ok(());
             }
             for thread in new {
                 pin_thread(thread, cpus).map_err(|error| {
-                    let message =
-                        format!("thread {thread} cannot be confined to processors {cpus:?}: {error}");
-                    Error::of(&self.name, message).help("let services use all processors: cpus = \"shared\"")
+                    let message = format!(
+                        "thread {thread} cannot be confined to processors {cpus:?}: {error}"
+                    );
+                    Error::of(&self.name, message)
+                        .help("let services use all processors: cpus = \"shared\"")
                 })?;
             }
         }
@@ -203,7 +228,11 @@ impl Running {
         // The warden was killed. The log has the output up to then, without counts.
         let left = self.link.news().closed.take().unwrap_or_default();
         let leftovers = left.iter().map(|id| Leftover::of(id.pid)).collect();
-        Stopped { exit: Some(Exit::WithWarden), leftovers, ..Stopped::default() }
+        Stopped {
+            exit: Some(Exit::WithWarden),
+            leftovers,
+            ..Stopped::default()
+        }
     }
 
     /// Its processes that have not ended.
@@ -223,7 +252,12 @@ impl Running {
     ) -> Result<(), Error> {
         let begin = Instant::now();
         while let Some(container) = &self.container {
-            if let Some(Up { address, containers, image }) = container.look(cpus)? {
+            if let Some(Up {
+                address,
+                containers,
+                image,
+            }) = container.look(cpus)?
+            {
                 let groups = containers.iter().map(|(_, group)| group.clone()).collect();
                 (self.address, self.meter, self.image) =
                     (address, Meter::new(ServiceTree::In(groups)), Some(image));
@@ -233,8 +267,15 @@ impl Running {
             self.check_start(begin, cancelled)?;
             if begin.elapsed() >= service.ready_timeout {
                 let words = "but its container does not run, or is not healthy".to_owned();
-                let wanted = ReadyCondition { ready: &service.ready, response: &ReadyResponse::default() };
-                return Err(self.not_ready(service, wanted, ProbeResult::Other(words, MORE_TIME.to_owned())));
+                let wanted = ReadyCondition {
+                    ready: &service.ready,
+                    response: &ReadyResponse::default(),
+                };
+                return Err(self.not_ready(
+                    service,
+                    wanted,
+                    ProbeResult::Other(words, MORE_TIME.to_owned()),
+                ));
             }
             self.link.wait(ENGINE_LOOK_AGAIN, |news| news.end());
         }
@@ -261,7 +302,8 @@ impl Running {
             last_seen = probe::look(self.address, wanted, &mut abandoned);
             if last_seen == ProbeResult::Refused {
                 let waited = begin.elapsed();
-                last_seen = self.look_elsewhere(&mut search, service, (wanted, waited), &mut abandoned)?;
+                last_seen =
+                    self.look_elsewhere(&mut search, service, (wanted, waited), &mut abandoned)?;
             }
             if last_seen != ProbeResult::Ready {
                 // Returns early if the service ends.
@@ -277,7 +319,10 @@ impl Running {
         }
         match self.listening() {
             Listening::Theirs(owner) => {
-                let message = format!("{} is answered by {owner}, not by the service", self.address);
+                let message = format!(
+                    "{} is answered by {owner}, not by the service",
+                    self.address
+                );
                 let hint = "stop that process: its answers would have been measured";
                 Err(Error::of(&self.name, message).after(self.tail()).help(hint))
             }
@@ -287,34 +332,49 @@ impl Running {
 
     fn exited_early(&self, exit: Exit, after: Duration) -> Error {
         let (command, after) = (&self.command, span(after.as_secs_f64()));
-        let message =
-            format!("service {} ended with {exit} after {after}, before it was ready: {command}", self.name);
+        let message = format!(
+            "service {} ended with {exit} after {after}, before it was ready: {command}",
+            self.name
+        );
         let error = Error::new(message).after(self.tail());
         match exit {
-            Exit::Status(0) => {
-                error.help("a service must stay; one that goes to the background must leave a process behind")
-            }
+            Exit::Status(0) => error.help(
+                "a service must stay; one that goes to the background must leave a process behind",
+            ),
             Exit::Signal(libc::SIGKILL) => error.help(NO_MEMORY),
             // An engine's command reports it with this status.
             Exit::Status(KILLED) if self.container.is_some() => error.help(NO_MEMORY),
             // The flag begins differently in Node.js 20.
             Exit::Status(1) if self.agent.is_some() && self.command.contains("-permission") => {
-                let flag = format!("--allow-fs-read={}/proofload-*", std::env::temp_dir().display());
-                let lacks = "where Node.js has --permission it may not read the agent that profiles it";
+                let flag = format!(
+                    "--allow-fs-read={}/proofload-*",
+                    std::env::temp_dir().display()
+                );
+                let lacks =
+                    "where Node.js has --permission it may not read the agent that profiles it";
                 error.help(format!("{lacks}: add {flag}"))
             }
             _ => error,
         }
     }
 
-    fn not_ready(&self, service: &Service, wanted: ReadyCondition<'_>, last_seen: ProbeResult) -> Error {
+    fn not_ready(
+        &self,
+        service: &Service,
+        wanted: ReadyCondition<'_>,
+        last_seen: ProbeResult,
+    ) -> Error {
         let refused = last_seen == ProbeResult::Refused;
-        let last_seen = refused.then(|| self.seen_elsewhere()).flatten().unwrap_or(last_seen);
+        let last_seen = refused
+            .then(|| self.seen_elsewhere())
+            .flatten()
+            .unwrap_or(last_seen);
         let (seen, hint) = last_seen.told(wanted);
         let (name, timeout) = (&self.name, plan::duration_text(service.ready_timeout));
         let waited_for = probe::describe(self.address, &service.ready);
-        let message =
-            format!("service {name} was not ready after {timeout}: waited for {waited_for}, {seen}");
+        let message = format!(
+            "service {name} was not ready after {timeout}: waited for {waited_for}, {seen}"
+        );
         Error::new(message).after(self.tail()).help(hint)
     }
 }
@@ -349,17 +409,25 @@ impl Running {
     /// Number of workers when it became ready. `None` if workers cannot be distinguished from other
     /// processes.
     pub fn workers(&self) -> Option<u32> {
-        u32::try_from(self.crew.seen.len()).ok().filter(|workers| *workers > 0)
+        u32::try_from(self.crew.seen.len())
+            .ok()
+            .filter(|workers| *workers > 0)
     }
 
     /// Number of those workers that have ended, also if others replaced them. For a Compose project: number
     /// of containers that were restarted. For a tool that restarts a program, such as nodemon: whether it
     /// did.
     pub fn workers_lost(&self) -> u32 {
-        let lost = self.crew.seen.iter().filter(|worker| !worker.is_alive()).count();
+        let lost = self
+            .crew
+            .seen
+            .iter()
+            .filter(|worker| !worker.is_alive())
+            .count();
         // A container that only ended has done its work, for example preparing a database.
-        let again =
-            |(first, group): &&(ProcessId, ControlGroup)| !first.is_alive() && !group.members().is_empty();
+        let again = |(first, group): &&(ProcessId, ControlGroup)| {
+            !first.is_alive() && !group.members().is_empty()
+        };
         let again = self.containers.iter().filter(again).count();
         let anew = usize::from(self.has_another_door());
         u32::try_from(lost.max(again).max(anew)).unwrap_or(u32::MAX)
@@ -398,13 +466,16 @@ impl Running {
     /// processes in an unknown way. If it creates a cluster, it is expected to have the configured number of
     /// workers.
     fn count_workers(&self) -> (Vec<ProcessId>, usize) {
-        let Crew { launcher, wanted, .. } = self.crew;
+        let Crew {
+            launcher, wanted, ..
+        } = self.crew;
         let word = match launcher {
             Launcher::Pm2Fork => OF_PM2,
             Launcher::Exec | Launcher::Cluster | Launcher::Pm2Cluster => OF_CLUSTER,
         };
         let has_it = |stat: &Stat| {
-            Environ::read(stat.id.pid).is_some_and(|all| !all.variables(|name| name == word).is_empty())
+            Environ::read(stat.id.pid)
+                .is_some_and(|all| !all.variables(|name| name == word).is_empty())
         };
         let bearers: Vec<Stat> = self.alive().into_iter().filter(has_it).collect();
         let numbers: HashSet<u32> = bearers.iter().map(|stat| stat.id.pid).collect();
@@ -456,9 +527,14 @@ impl Running {
         let after = span(after.as_secs_f64());
         Error::of(
             &self.name,
-            format!("{running} of {} running after {after}: {command}", many(wanted.into(), "worker")),
+            format!(
+                "{running} of {} running after {after}: {command}",
+                many(wanted.into(), "worker")
+            ),
         )
         .after(self.tail())
-        .help("its output says why workers ended; raise `ready_timeout` if they only need more time")
+        .help(
+            "its output says why workers ended; raise `ready_timeout` if they only need more time",
+        )
     }
 }

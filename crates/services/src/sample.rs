@@ -88,9 +88,15 @@ impl UsageSample {
         };
         let used = |now: &ProcessCpu| {
             let then = before.iter().find(|then| then.id == now.id);
-            now.cpu_ns.saturating_sub(then.map_or(unlisted_ns, |then| then.cpu_ns))
+            now.cpu_ns
+                .saturating_sub(then.map_or(unlisted_ns, |then| then.cpu_ns))
         };
-        let mut used: Vec<u64> = self.cpu_by_process.iter().map(used).filter(|used| *used > 0).collect();
+        let mut used: Vec<u64> = self
+            .cpu_by_process
+            .iter()
+            .map(used)
+            .filter(|used| *used > 0)
+            .collect();
         used.sort_unstable_by(|one, other| other.cmp(one));
         used
     }
@@ -120,13 +126,19 @@ impl ServiceTree {
     pub fn processes(&self) -> Vec<Stat> {
         match self {
             ServiceTree::Below(warden, _) => process::descendants(*warden),
-            ServiceTree::In(groups) => {
-                groups.iter().flat_map(ControlGroup::members).filter_map(Stat::read).collect()
-            }
+            ServiceTree::In(groups) => groups
+                .iter()
+                .flat_map(ControlGroup::members)
+                .filter_map(Stat::read)
+                .collect(),
             ServiceTree::From(roots) => {
-                let roots = roots.iter().filter_map(|id| Stat::read(id.pid).filter(|stat| stat.id == *id));
+                let roots = roots
+                    .iter()
+                    .filter_map(|id| Stat::read(id.pid).filter(|stat| stat.id == *id));
                 roots
-                    .flat_map(|root| [vec![root.clone()], process::descendants(root.id.pid)].concat())
+                    .flat_map(|root| {
+                        [vec![root.clone()], process::descendants(root.id.pid)].concat()
+                    })
                     .collect()
             }
         }
@@ -143,7 +155,11 @@ impl ServiceTree {
 
     /// The parent of orphans, whose `/proc` account includes the ended ones.
     fn warden(&self) -> Option<u32> {
-        if let ServiceTree::Below(warden, _) = self { Some(*warden) } else { None }
+        if let ServiceTree::Below(warden, _) = self {
+            Some(*warden)
+        } else {
+            None
+        }
     }
 }
 
@@ -169,19 +185,36 @@ impl Meter {
         let (living, ended, groups) = (HashMap::new(), Counters::default(), Vec::new());
         let (cpu_ns, major_faults, read_bytes, throttled_ns) = (0, 0, 0, 0);
         let quota_files = Vec::new();
-        Self { tree, groups, living, ended, cpu_ns, major_faults, read_bytes, quota_files, throttled_ns }
+        Self {
+            tree,
+            groups,
+            living,
+            ended,
+            cpu_ns,
+            major_faults,
+            read_bytes,
+            quota_files,
+            throttled_ns,
+        }
     }
 
     /// Starts to track CPU quotas that apply to the current processes and not to Proofload.
     pub fn watch_quotas(&mut self) {
-        let pids: Vec<u32> = self.tree.processes().iter().map(|stat| stat.id.pid).collect();
+        let pids: Vec<u32> = self
+            .tree
+            .processes()
+            .iter()
+            .map(|stat| stat.id.pid)
+            .collect();
         self.quota_files = quota_files_beside(&pids);
     }
 
     /// Switches to counting by processes if a process is not in the group that should count it. Tools that
     /// start a container, and `systemd-run --scope`, move a process into another group.
     pub fn check_group(&mut self) {
-        let ServiceTree::Below(warden, Some(group)) = &self.tree else { return };
+        let ServiceTree::Below(warden, Some(group)) = &self.tree else {
+            return;
+        };
         let (processes, members) = (self.tree.processes(), group.members());
         // A process that ended in between has not left the group.
         let has_left = |stat: &Stat| !members.contains(&stat.id.pid) && stat.id.is_alive();
@@ -199,10 +232,16 @@ impl Meter {
         self.throttled_ns = self.throttled_ns.max(held_back_ns(&self.quota_files));
         let counters = self.count(&processes);
         let alive = processes.iter().filter(|stat| stat.is_alive()).count();
-        let rss_kb = processes.iter().map(|stat| number(&text(stat.id.pid, "status"), "VmRSS"));
+        let rss_kb = processes
+            .iter()
+            .map(|stat| number(&text(stat.id.pid, "status"), "VmRSS"));
         let sample = UsageSample {
             cpu_ns: self.cpu_ns,
-            cpu_source: if group_ns.is_some() { CpuSource::Group } else { CpuSource::Processes },
+            cpu_source: if group_ns.is_some() {
+                CpuSource::Group
+            } else {
+                CpuSource::Processes
+            },
             run_delay_ns: counters.run_delay_ns,
             switches_voluntary: counters.voluntary,
             switches_involuntary: counters.involuntary,
@@ -236,15 +275,22 @@ impl Meter {
     /// ended child is added to its parent's account after the parent has waited for it. The warden is the
     /// parent of orphans.
     fn account(&mut self, processes: &[Stat], group_ns: Option<u64>) -> Vec<ProcessCpu> {
-        let own = |stat: &Stat| process::cpu_ns(stat.id.pid).unwrap_or_else(|| ticks_to_ns(stat.cpu_ticks));
-        let own = |stat: &Stat| ProcessCpu { id: stat.id, cpu_ns: own(stat) };
+        let own = |stat: &Stat| {
+            process::cpu_ns(stat.id.pid).unwrap_or_else(|| ticks_to_ns(stat.cpu_ticks))
+        };
+        let own = |stat: &Stat| ProcessCpu {
+            id: stat.id,
+            cpu_ns: own(stat),
+        };
         let mut own: Vec<ProcessCpu> = processes.iter().map(own).collect();
         let warden = self.tree.warden().and_then(Stat::read);
         let parents = || processes.iter().chain(warden.iter());
         let of_children = ticks_to_ns(parents().map(|stat| stat.children_cpu_ticks).sum());
         let cpu_ns = own.iter().map(|process| process.cpu_ns).sum::<u64>() + of_children;
         let faults = processes.iter().map(|stat| stat.major_faults).sum::<u64>()
-            + parents().map(|stat| stat.children_major_faults).sum::<u64>();
+            + parents()
+                .map(|stat| stat.children_major_faults)
+                .sum::<u64>();
         // An ended process is in no account until its parent has waited for it.
         self.cpu_ns = self.cpu_ns.max(group_ns.unwrap_or(cpu_ns));
         self.major_faults = self.major_faults.max(faults);
@@ -257,18 +303,29 @@ impl Meter {
     /// ended child to its parent when the parent has waited for it. The warden reads nothing from storage
     /// once it runs.
     fn fetched(&self, processes: &[Stat]) -> u64 {
-        let pids = processes.iter().map(|stat| stat.id.pid).chain(self.tree.warden());
+        let pids = processes
+            .iter()
+            .map(|stat| stat.id.pid)
+            .chain(self.tree.warden());
         pids.map(|pid| number(&text(pid, "io"), "read_bytes")).sum()
     }
 
     /// Sums the counters of all threads. Ended threads count with their last value.
     fn count(&mut self, processes: &[Stat]) -> Counters {
         let mut now = HashMap::with_capacity(self.living.len());
-        for pid in processes.iter().filter(|stat| stat.is_alive()).map(|stat| stat.id.pid) {
+        for pid in processes
+            .iter()
+            .filter(|stat| stat.is_alive())
+            .map(|stat| stat.id.pid)
+        {
             for thread in process::threads(pid) {
-                let Some(counters) = Counters::of(pid, thread) else { continue };
+                let Some(counters) = Counters::of(pid, thread) else {
+                    continue;
+                };
                 let before = self.living.remove(&(pid, thread)).unwrap_or_default();
-                if counters.voluntary < before.voluntary || counters.run_delay_ns < before.run_delay_ns {
+                if counters.voluntary < before.voluntary
+                    || counters.run_delay_ns < before.run_delay_ns
+                {
                     // The number belongs to a newer thread.
                     self.ended = self.ended.plus(before);
                 }
@@ -277,7 +334,9 @@ impl Meter {
         }
         let gone = std::mem::replace(&mut self.living, now);
         self.ended = gone.into_values().fold(self.ended, Counters::plus);
-        self.living.values().fold(self.ended, |sum, counters| sum.plus(*counters))
+        self.living
+            .values()
+            .fold(self.ended, |sum, counters| sum.plus(*counters))
     }
 }
 
@@ -287,11 +346,19 @@ impl Counters {
         let (_, run_delay_ns) = process::thread_cpu_and_wait_ns(pid, thread)?;
         let status = text(pid, &format!("task/{thread}/status"));
         let switches = |kind: &str| number(&status, &format!("{kind}_ctxt_switches"));
-        Some(Self { run_delay_ns, voluntary: switches("voluntary"), involuntary: switches("nonvoluntary") })
+        Some(Self {
+            run_delay_ns,
+            voluntary: switches("voluntary"),
+            involuntary: switches("nonvoluntary"),
+        })
     }
 
     fn plus(self, other: Self) -> Self {
-        let Self { run_delay_ns, voluntary, involuntary } = other;
+        let Self {
+            run_delay_ns,
+            voluntary,
+            involuntary,
+        } = other;
         Self {
             run_delay_ns: self.run_delay_ns + run_delay_ns,
             voluntary: self.voluntary + voluntary,
@@ -316,10 +383,17 @@ impl Counters {
 /// measurement.
 pub(crate) fn peak_bytes(processes: &[Stat]) -> u64 {
     let mut programs: BTreeMap<Option<PathBuf>, Vec<(u64, u64)>> = BTreeMap::new();
-    for pid in processes.iter().filter(|stat| stat.is_alive()).map(|stat| stat.id.pid) {
+    for pid in processes
+        .iter()
+        .filter(|stat| stat.is_alive())
+        .map(|stat| stat.id.pid)
+    {
         // A program that may not be read is taken to share with all others that may not be read.
         let held = held_kb(&text(pid, "status"), &text(pid, "smaps_rollup"));
-        programs.entry(process::program(pid)).or_default().push(held);
+        programs
+            .entry(process::program(pid))
+            .or_default()
+            .push(held);
     }
     programs.values().map(|held| together_kb(held) * 1024).sum()
 }
@@ -329,7 +403,10 @@ pub(crate) fn peak_bytes(processes: &[Stat]) -> u64 {
 fn held_kb(status: &str, rollup: &str) -> (u64, u64) {
     let peak = number(status, "VmHWM");
     // The two values are counted differently. The shared part cannot exceed the total.
-    (peak, (number(rollup, "Shared_Clean") + number(rollup, "Shared_Dirty")).min(peak))
+    (
+        peak,
+        (number(rollup, "Shared_Clean") + number(rollup, "Shared_Dirty")).min(peak),
+    )
 }
 
 /// Combined peak of processes of one program.
@@ -370,7 +447,8 @@ impl ProcessInfo {
             ppid: stat.ppid,
             argv: process::argv(pid),
             environ: all.variables(|name| variables.contains(&name)),
-            marked: !all.is_written_over() && !all.variables(|name| name == marker::VARIABLE).is_empty(),
+            marked: !all.is_written_over()
+                && !all.variables(|name| name == marker::VARIABLE).is_empty(),
             cpus: process::cpus(pid),
         }
     }
@@ -387,7 +465,9 @@ pub(crate) fn pid_of(number: u32) -> Option<Pid> {
 /// The descriptor is opened before the start times are compared, so that the compared process is the
 /// signalled one.
 pub(crate) fn signal(id: ProcessId, signal: Signal) -> bool {
-    let Some(pid) = pid_of(id.pid) else { return false };
+    let Some(pid) = pid_of(id.pid) else {
+        return false;
+    };
     let is_it = || ProcessId::of(id.pid) == Some(id);
     match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(descriptor) => is_it() && pidfd_send_signal(descriptor, signal).is_ok(),
@@ -428,7 +508,9 @@ pub struct ProcessThreads {
 impl ProcessThreads {
     pub(crate) fn of(stat: &Stat) -> Self {
         let pid = stat.id.pid;
-        let threads = process::threads(pid).into_iter().filter_map(|thread| thread_use(pid, thread));
+        let threads = process::threads(pid)
+            .into_iter()
+            .filter_map(|thread| thread_use(pid, thread));
         let mut threads: Vec<ThreadUse> = threads.collect();
         threads.sort_by_key(|thread| thread.id);
         let file = process::program(pid).unwrap_or_default();
@@ -449,14 +531,27 @@ impl ProcessThreads {
     /// with number 0. Its value is the process's use minus that of the listed threads.
     pub fn used_since(&self, earlier: Option<&Self>) -> Vec<ThreadUse> {
         let earlier = earlier.filter(|earlier| earlier.id == self.id);
-        let before: HashMap<u32, &ThreadUse> =
-            earlier.iter().flat_map(|earlier| &earlier.threads).map(|thread| (thread.id, thread)).collect();
-        let mut used: Vec<ThreadUse> =
-            self.threads.iter().map(|now| since(now, before.get(&now.id).copied())).collect();
-        let whole_ns = self.cpu_ns.saturating_sub(earlier.map_or(0, |earlier| earlier.cpu_ns));
+        let before: HashMap<u32, &ThreadUse> = earlier
+            .iter()
+            .flat_map(|earlier| &earlier.threads)
+            .map(|thread| (thread.id, thread))
+            .collect();
+        let mut used: Vec<ThreadUse> = self
+            .threads
+            .iter()
+            .map(|now| since(now, before.get(&now.id).copied()))
+            .collect();
+        let whole_ns = self
+            .cpu_ns
+            .saturating_sub(earlier.map_or(0, |earlier| earlier.cpu_ns));
         let rest_ns = whole_ns.saturating_sub(used.iter().map(|thread| thread.cpu_ns).sum());
         if rest_ns >= ENDED_MIN_NS {
-            used.push(ThreadUse { id: 0, name: ENDED_THREADS.to_owned(), cpu_ns: rest_ns, waited_ns: 0 });
+            used.push(ThreadUse {
+                id: 0,
+                name: ENDED_THREADS.to_owned(),
+                cpu_ns: rest_ns,
+                waited_ns: 0,
+            });
         }
         used
     }
@@ -466,7 +561,12 @@ impl ProcessThreads {
 fn thread_use(pid: u32, id: u32) -> Option<ThreadUse> {
     let (cpu_ns, waited_ns) = process::thread_cpu_and_wait_ns(pid, id)?;
     let name = text(pid, &format!("task/{id}/comm")).trim_end().to_owned();
-    Some(ThreadUse { id, name, cpu_ns, waited_ns })
+    Some(ThreadUse {
+        id,
+        name,
+        cpu_ns,
+        waited_ns,
+    })
 }
 
 /// Returns the use since an earlier reading. A thread with less use than before is a newer thread with the
@@ -489,11 +589,19 @@ mod tests {
     #[test]
     fn what_workers_share_counts_once_and_what_is_their_own_for_each() {
         let status = "Name:\tnode\nVmPeak:\t 900000 kB\nVmHWM:\t   55000 kB\nVmRSS:\t   50000 kB\n";
-        let rollup = "Rss:  50000 kB\nPss:  20000 kB\nShared_Clean:  40000 kB\nShared_Dirty:  1000 kB\n";
+        let rollup =
+            "Rss:  50000 kB\nPss:  20000 kB\nShared_Clean:  40000 kB\nShared_Dirty:  1000 kB\n";
         let node = held_kb(status, rollup);
         assert_eq!(node, (55_000, 41_000));
-        assert_eq!(together_kb(&[node]), 55_000, "one process holds all that it holds");
-        assert_eq!((together_kb(&[node; 4]), together_kb(&[])), (4 * 14_000 + 41_000, 0));
+        assert_eq!(
+            together_kb(&[node]),
+            55_000,
+            "one process holds all that it holds"
+        );
+        assert_eq!(
+            (together_kb(&[node; 4]), together_kb(&[])),
+            (4 * 14_000 + 41_000, 0)
+        );
         // Without sharing data every page counts, and the shared part never exceeds the total.
         assert_eq!(together_kb(&[held_kb(status, ""); 2]), 2 * 55_000);
         assert_eq!(held_kb("VmHWM: 10 kB\n", rollup), (10, 10));
@@ -502,7 +610,10 @@ mod tests {
     #[test]
     fn what_a_container_has_used_counts_when_it_has_ended_and_when_it_was_started_again() {
         let folder = tempfile::tempdir().unwrap();
-        let group = |name: &str| ControlGroup { folder: folder.path().join(name), unified: false };
+        let group = |name: &str| ControlGroup {
+            folder: folder.path().join(name),
+            unified: false,
+        };
         let (app, job) = (group("app"), group("job"));
         let counts = |group: &ControlGroup, ns: &str| {
             std::fs::create_dir_all(&group.folder).unwrap();
@@ -524,16 +635,37 @@ mod tests {
     fn a_number_taken_by_a_later_process_is_not_signalled() {
         let me = ProcessId::of(std::process::id()).unwrap();
         // A sent signal would end this test.
-        assert!(!signal(ProcessId { start_ticks: me.start_ticks + 1, ..me }, Signal::KILL));
+        assert!(!signal(
+            ProcessId {
+                start_ticks: me.start_ticks + 1,
+                ..me
+            },
+            Signal::KILL
+        ));
     }
 
     fn thread(id: u32, cpu_ns: u64) -> ThreadUse {
-        ThreadUse { id, name: "x".into(), cpu_ns, waited_ns: cpu_ns / 10 }
+        ThreadUse {
+            id,
+            name: "x".into(),
+            cpu_ns,
+            waited_ns: cpu_ns / 10,
+        }
     }
 
     fn process(cpu_ns: u64, threads: Vec<ThreadUse>) -> ProcessThreads {
-        let id = ProcessId { pid: 7, start_ticks: 1 };
-        ProcessThreads { id, parent: 1, program: "x".into(), argv: Vec::new(), cpu_ns, threads }
+        let id = ProcessId {
+            pid: 7,
+            start_ticks: 1,
+        };
+        ProcessThreads {
+            id,
+            parent: 1,
+            program: "x".into(),
+            argv: Vec::new(),
+            cpu_ns,
+            threads,
+        }
     }
 
     const MS: u64 = 1_000_000;
@@ -544,11 +676,24 @@ mod tests {
         // Thread 8 ended after 30 ms more, 9 started, and another one started and ended.
         let after = process(400 * MS, vec![thread(7, 200 * MS), thread(9, 60 * MS)]);
         let used = after.used_since(Some(&before));
-        let told: Vec<(u32, u64)> = used.iter().map(|thread| (thread.id, thread.cpu_ns / MS)).collect();
+        let told: Vec<(u32, u64)> = used
+            .iter()
+            .map(|thread| (thread.id, thread.cpu_ns / MS))
+            .collect();
         assert_eq!(told, [(7, 100), (9, 60), (0, 90)]);
-        assert_eq!((used[2].name.as_str(), used[0].waited_ns), (ENDED_THREADS, 10 * MS));
+        assert_eq!(
+            (used[2].name.as_str(), used[0].waited_ns),
+            (ENDED_THREADS, 10 * MS)
+        );
         // A new process counts from its start. So does a thread whose number was reused.
-        assert_eq!(after.used_since(None).iter().map(|thread| thread.cpu_ns).sum::<u64>(), 400 * MS);
+        assert_eq!(
+            after
+                .used_since(None)
+                .iter()
+                .map(|thread| thread.cpu_ns)
+                .sum::<u64>(),
+            400 * MS
+        );
         let again = process(205 * MS, vec![thread(7, 100 * MS), thread(8, 2 * MS)]);
         assert_eq!(again.used_since(Some(&before))[1].cpu_ns, 2 * MS);
     }

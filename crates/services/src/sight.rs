@@ -65,7 +65,11 @@ impl Running {
         let alive = self.alive();
         let held = held(&alive);
         let listens = |(pid, inodes): &OpenSockets| {
-            let listens = |one: &Listener| inodes.as_ref().is_some_and(|held| held.contains(&one.inode));
+            let listens = |one: &Listener| {
+                inodes
+                    .as_ref()
+                    .is_some_and(|held| held.contains(&one.inode))
+            };
             listeners.iter().any(listens).then_some(*pid)
         };
         ServiceProcesses {
@@ -82,8 +86,16 @@ impl Running {
             return Listening::Unknown;
         }
         let reached = sockets::reached(listeners, self.address.ip());
-        let ours: Vec<u64> = held.iter().flat_map(|(_, inodes)| inodes).flatten().copied().collect();
-        match reached.iter().find(|listener| !ours.contains(&listener.inode)) {
+        let ours: Vec<u64> = held
+            .iter()
+            .flat_map(|(_, inodes)| inodes)
+            .flatten()
+            .copied()
+            .collect();
+        match reached
+            .iter()
+            .find(|listener| !ours.contains(&listener.inode))
+        {
             None if reached.is_empty() => Listening::Unknown,
             None => Listening::Ours,
             // A process with more rights than ours hides its descriptors. It may be the owner.
@@ -106,7 +118,12 @@ impl Running {
         let reached = sockets::reached(&on_port(self.address.port()), self.address.ip());
         let sockets: Vec<u64> = reached.iter().map(|listener| listener.inode).collect();
         let holds = |stat: &Stat| holds(stat, &sockets) == Some(true);
-        let holders = self.alive().into_iter().filter(holds).map(|stat| stat.id).collect();
+        let holders = self
+            .alive()
+            .into_iter()
+            .filter(holds)
+            .map(|stat| stat.id)
+            .collect();
         ListenSockets { sockets, holders }
     }
 
@@ -127,18 +144,28 @@ impl Running {
 
 /// Whether a process has one of these sockets open. `None` if it may not be read.
 fn holds(stat: &Stat, sockets: &[u64]) -> Option<bool> {
-    Some(open_sockets(stat.id.pid)?.iter().any(|inode| sockets.contains(inode)))
+    Some(
+        open_sockets(stat.id.pid)?
+            .iter()
+            .any(|inode| sockets.contains(inode)),
+    )
 }
 
 fn infos(alive: &[Stat], variables: &[&str]) -> Vec<ProcessInfo> {
-    alive.iter().map(|stat| ProcessInfo::of(stat, variables)).collect()
+    alive
+        .iter()
+        .map(|stat| ProcessInfo::of(stat, variables))
+        .collect()
 }
 
 /// A process and the inodes of its open sockets. `None` if they may not be read.
 type OpenSockets = (u32, Option<Vec<u64>>);
 
 fn held(alive: &[Stat]) -> Vec<OpenSockets> {
-    alive.iter().map(|stat| (stat.id.pid, open_sockets(stat.id.pid))).collect()
+    alive
+        .iter()
+        .map(|stat| (stat.id.pid, open_sockets(stat.id.pid)))
+        .collect()
 }
 
 // Processes behind an address that Proofload did not start: found by their listening sockets, and sampled
@@ -148,9 +175,9 @@ fn held(alive: &[Stat]) -> Vec<OpenSockets> {
 // anything.
 
 const NOBODY: &str = "no process of this machine listens there";
-const NOT_OURS: &str = "whose process listens there may not be read: another user's, or one in a container";
-const FORWARDED: &str =
-    "what listens there only forwards (docker-proxy, ssh, kubectl or the like): the service is behind it";
+const NOT_OURS: &str =
+    "whose process listens there may not be read: another user's, or one in a container";
+const FORWARDED: &str = "what listens there only forwards (docker-proxy, ssh, kubectl or the like): the service is behind it";
 const ACTIVATED: &str = "systemd listens there, and no service that it has started for that";
 /// Programs that forward connections. Their resource use is not the service's.
 const FORWARDERS: &str = "docker-proxy rootlesskit rootlessport slirp4netns pasta pasta.avx2 ssh sshd kubectl socat \
@@ -195,7 +222,10 @@ impl WatchedProcesses {
         let all = process::everyone();
         for stat in &all {
             let open = open_sockets(stat.id.pid).unwrap_or_default();
-            let ours: Vec<u64> = open.into_iter().filter(|inode| inodes.contains(inode)).collect();
+            let ours: Vec<u64> = open
+                .into_iter()
+                .filter(|inode| inodes.contains(inode))
+                .collect();
             if !ours.is_empty() {
                 held.extend(ours);
                 holders.push(stat);
@@ -208,18 +238,30 @@ impl WatchedProcesses {
         if holders.is_empty() {
             return Err(ACTIVATED);
         }
-        if holders.iter().any(|stat| FORWARDERS.split(' ').any(|name| name == stat.name)) {
+        if holders
+            .iter()
+            .any(|stat| FORWARDERS.split(' ').any(|name| name == stat.name))
+        {
             return Err(FORWARDED);
         }
         // A process that does not listen may be between two that do. It would count twice.
-        let below = holders.iter().flat_map(|stat| process::by_parents(stat.id.pid, &all));
+        let below = holders
+            .iter()
+            .flat_map(|stat| process::by_parents(stat.id.pid, &all));
         let below: BTreeSet<ProcessId> = below.map(|stat| stat.id).collect();
-        let roots: Vec<ProcessId> =
-            holders.iter().map(|stat| stat.id).filter(|id| !below.contains(id)).collect();
+        let roots: Vec<ProcessId> = holders
+            .iter()
+            .map(|stat| stat.id)
+            .filter(|id| !below.contains(id))
+            .collect();
         let listening = holders.iter().map(|stat| stat.id.pid).collect();
         let mut meter = Meter::new(ServiceTree::From(roots.clone()));
         meter.watch_quotas();
-        Ok(WatchedProcesses { meter, listening, roots })
+        Ok(WatchedProcesses {
+            meter,
+            listening,
+            roots,
+        })
     }
 
     /// Resources used so far.
@@ -265,14 +307,23 @@ impl WatchedProcesses {
     /// Whether both have a process in common.
     pub fn shares_with(&self, other: &WatchedProcesses) -> bool {
         let pids = |one: &WatchedProcesses| -> BTreeSet<u32> {
-            one.meter.tree.processes().iter().map(|stat| stat.id.pid).collect()
+            one.meter
+                .tree
+                .processes()
+                .iter()
+                .map(|stat| stat.id.pid)
+                .collect()
         };
         !pids(self).is_disjoint(&pids(other))
     }
 
     /// `node server.js (pid 123)`.
     pub fn describe(&self) -> String {
-        self.roots.iter().map(|id| describe(id.pid)).collect::<Vec<_>>().join(", ")
+        self.roots
+            .iter()
+            .map(|id| describe(id.pid))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }
 
@@ -293,13 +344,19 @@ mod tests {
         assert!(found.shares_with(&WatchedProcesses::at(address).unwrap()));
         found.forget_peaks();
         let (sample, peak) = (found.sample(), found.peak_memory());
-        assert!(sample.cpu_ns > 0 && sample.rss_bytes > 0 && peak > 0, "{sample:?}, peak {peak}");
+        assert!(
+            sample.cpu_ns > 0 && sample.rss_bytes > 0 && peak > 0,
+            "{sample:?}, peak {peak}"
+        );
         drop(socket);
         assert_eq!(WatchedProcesses::at(address).unwrap_err(), NOBODY);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let socket = UnixListener::bind(&path).unwrap();
-        assert_eq!(WatchedProcesses::at_socket(&path).unwrap().pid(), std::process::id());
+        assert_eq!(
+            WatchedProcesses::at_socket(&path).unwrap().pid(),
+            std::process::id()
+        );
         drop(socket);
         assert_eq!(WatchedProcesses::at_socket(&path).unwrap_err(), NOBODY);
     }
@@ -337,9 +394,16 @@ except ChildProcessError:
         std::os::unix::fs::symlink("/usr/bin/python3", &path).unwrap();
         let mut command = std::process::Command::new(&path);
         let pipe = std::process::Stdio::piped;
-        let mut listens = command.args(["-c", script]).stdin(pipe()).stdout(pipe()).spawn().unwrap();
+        let mut listens = command
+            .args(["-c", script])
+            .stdin(pipe())
+            .stdout(pipe())
+            .spawn()
+            .unwrap();
         let mut port = String::new();
-        BufReader::new(listens.stdout.take().unwrap()).read_line(&mut port).unwrap();
+        BufReader::new(listens.stdout.take().unwrap())
+            .read_line(&mut port)
+            .unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], port.trim().parse().unwrap()));
         let found = WatchedProcesses::at(address);
         assert!(found.iter().all(|found| found.lost() == 0));
@@ -353,6 +417,10 @@ except ChildProcessError:
         assert_eq!(found_of("docker-proxy", LISTENS).unwrap_err(), FORWARDED);
         assert_eq!(found_of("systemd", LISTENS).unwrap_err(), ACTIVATED);
         assert_eq!(found_of("app", LISTENS).unwrap().lost(), 1);
-        assert_eq!(found_of("app", HANDS_DOWN).unwrap().lost(), 1, "it counts once");
+        assert_eq!(
+            found_of("app", HANDS_DOWN).unwrap().lost(),
+            1,
+            "it counts once"
+        );
     }
 }

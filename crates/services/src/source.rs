@@ -56,7 +56,8 @@ impl CommitSource {
         let (stat, untracked, uncommitted) = changes(&repository, &commit, &cache.folder)?;
         let mut against = Against {
             reference: reference.to_owned(),
-            worktree: worktree::folder(cache).join(worktree::key(&shared_folder(&repository)?, &commit)),
+            worktree: worktree::folder(cache)
+                .join(worktree::key(&shared_folder(&repository)?, &commit)),
             commit,
             repository,
             stat,
@@ -101,7 +102,10 @@ impl CommitSource {
 
 /// Services that run from a directory. An image is built elsewhere.
 fn of_programs(plan: &Plan) -> impl Iterator<Item = (&Service, &ServiceCommand)> {
-    let services = plan.variants.iter().flat_map(|variant| variant.services.iter().rev());
+    let services = plan
+        .variants
+        .iter()
+        .flat_map(|variant| variant.services.iter().rev());
     let started = services.filter_map(|service| Some((service, service.command()?)));
     started.filter(|(_, command)| command.container.is_none())
 }
@@ -109,9 +113,17 @@ fn of_programs(plan: &Plan) -> impl Iterator<Item = (&Service, &ServiceCommand)>
 /// Everything that runs in a directory: its name in the experiment, the directory, and whether it is a
 /// service.
 fn runs(plan: &Plan) -> impl Iterator<Item = (String, &PathBuf, bool)> {
-    let services = of_programs(plan)
-        .map(|(service, command)| (format!("services.{}", service.name), &command.directory, true));
-    let steps = plan.prepare.iter().map(|step| (format!("prepare.{}", step.name), &step.directory, false));
+    let services = of_programs(plan).map(|(service, command)| {
+        (
+            format!("services.{}", service.name),
+            &command.directory,
+            true,
+        )
+    });
+    let steps = plan
+        .prepare
+        .iter()
+        .map(|step| (format!("prepare.{}", step.name), &step.directory, false));
     services.chain(steps)
 }
 
@@ -120,9 +132,15 @@ fn runs(plan: &Plan) -> impl Iterator<Item = (String, &PathBuf, bool)> {
 fn directories(plan: &Plan, against: &Against) -> Result<Vec<PathBuf>, Error> {
     let mut directories: Vec<PathBuf> = Vec::new();
     for (name, directory, is_service) in runs(plan) {
-        let Ok(inside) = directory.strip_prefix(&against.repository) else { continue };
+        let Ok(inside) = directory.strip_prefix(&against.repository) else {
+            continue;
+        };
         if names(against, inside)?.is_none() {
-            return Err(missing(&format!("{name}.directory"), inside, &against.baseline()));
+            return Err(missing(
+                &format!("{name}.directory"),
+                inside,
+                &against.baseline(),
+            ));
         }
         if is_service && !directories.iter().any(|other| other == inside) {
             directories.push(inside.to_owned());
@@ -141,7 +159,10 @@ fn missing(what: &str, path: &Path, name: &str) -> Error {
     let hint = format!(
         "both sides run the same experiment: choose a commit that has it, or leave out what is not there at {name}"
     );
-    refused(format!("{what}: `{}` does not exist at {name}", path.display()), hint)
+    refused(
+        format!("{what}: `{}` does not exist at {name}", path.display()),
+        hint,
+    )
 }
 
 // Builds that a commit needs before services can run: the configured one, or the packages of a lock file.
@@ -154,7 +175,10 @@ fn missing(what: &str, path: &Path, name: &str) -> Error {
 const NPM_LOCKS: [&str; 2] = ["npm-shrinkwrap.json", "package-lock.json"];
 /// Lock files of other package managers, and the command to configure for each.
 const OTHER_LOCKS: [(&str, &str); 4] = [
-    ("pnpm-lock.yaml", r#"["pnpm", "install", "--frozen-lockfile"]"#),
+    (
+        "pnpm-lock.yaml",
+        r#"["pnpm", "install", "--frozen-lockfile"]"#,
+    ),
     ("yarn.lock", r#"["yarn", "install", "--immutable"]"#),
     ("bun.lock", r#"["bun", "install", "--frozen-lockfile"]"#),
     ("bun.lockb", r#"["bun", "install", "--frozen-lockfile"]"#),
@@ -170,10 +194,16 @@ fn builds(
 ) -> Result<Vec<Preparation>, Error> {
     let step = |directory: &PathBuf, command: &[String]| {
         let mark = worktree::mark(&against.worktree, directory, (command, contents));
-        Preparation { mark: Some(mark), ..step(against, building, directory, command) }
+        Preparation {
+            mark: Some(mark),
+            ..step(against, building, directory, command)
+        }
     };
     if !building.command.is_empty() {
-        return Ok(directories.iter().map(|directory| step(directory, &building.command)).collect());
+        return Ok(directories
+            .iter()
+            .map(|directory| step(directory, &building.command))
+            .collect());
     }
     let mut folders: Vec<PathBuf> = Vec::new();
     for directory in directories {
@@ -188,7 +218,10 @@ fn builds(
             Packages::None => {}
         }
     }
-    Ok(folders.iter().map(|folder| step(folder, &NPM_CI.map(str::to_owned))).collect())
+    Ok(folders
+        .iter()
+        .map(|folder| step(folder, &NPM_CI.map(str::to_owned)))
+        .collect())
 }
 
 /// Source of a directory's packages.
@@ -220,7 +253,9 @@ fn packages(against: &Against, directory: &Path) -> Result<Packages, Error> {
             let (directory, name) = (shown(folder), against.baseline());
             return Err(refused(
                 format!("nothing says how `{directory}` is built at {name}: it has a {lock}"),
-                format!("in the experiment file: [against] build = {build}; or a shell command by --build"),
+                format!(
+                    "in the experiment file: [against] build = {build}; or a shell command by --build"
+                ),
             ));
         }
         if loose.is_none() && has_dependencies(against, folder)? {
@@ -234,10 +269,17 @@ fn has_dependencies(against: &Against, folder: &Path) -> Result<bool, Error> {
     let text = text(against, &folder.join("package.json"))?.unwrap_or_default();
     // Npm reports an invalid package.json.
     let package: Value = serde_json::from_str(&text).unwrap_or_default();
-    Ok(package["dependencies"].as_object().is_some_and(|all| !all.is_empty()))
+    Ok(package["dependencies"]
+        .as_object()
+        .is_some_and(|all| !all.is_empty()))
 }
 
-fn step(against: &Against, building: &Building, directory: &Path, command: &[String]) -> Preparation {
+fn step(
+    against: &Against,
+    building: &Building,
+    directory: &Path,
+    command: &[String],
+) -> Preparation {
     let baseline = against.baseline();
     let name = match shown(directory) {
         "." => baseline,
@@ -272,15 +314,23 @@ fn shown(folder: &Path) -> &str {
 
 /// Root of the working tree that contains a plan's services, and notes on everything outside it.
 fn repository_of(plan: &Plan) -> Result<(PathBuf, Vec<String>), Error> {
-    let entry = plan.variants.first().and_then(|variant| variant.services.last());
-    let directory = entry.and_then(|service| Some(service.command()?.directory.clone())).unwrap_or_default();
+    let entry = plan
+        .variants
+        .first()
+        .and_then(|variant| variant.services.last());
+    let directory = entry
+        .and_then(|service| Some(service.command()?.directory.clone()))
+        .unwrap_or_default();
     let mut roots = Vec::new();
     // Each directory once, with all that runs there: `services.api, services.proxy`. The directory of the
     // first entry comes first.
     for (directory, names) in grouped(runs(plan).map(|(name, directory, _)| (directory, name))) {
         roots.push((distinct(names).join(", "), directory, root_of(directory)?));
     }
-    let of_entry = roots.iter().find(|(_, of, _)| **of == directory).and_then(|(_, _, root)| root.clone());
+    let of_entry = roots
+        .iter()
+        .find(|(_, of, _)| **of == directory)
+        .and_then(|(_, _, root)| root.clone());
     let any = || roots.iter().find_map(|(_, _, root)| root.clone());
     let no_repository = || {
         let hint = match std::env::var_os("GIT_DIR") {
@@ -291,7 +341,13 @@ fn repository_of(plan: &Plan) -> Result<(PathBuf, Vec<String>), Error> {
                 "--against compares a service with another commit of its repository; `git init` makes one"
             }
         };
-        refused(format!("no service's directory lies in a git repository: {}", directory.display()), hint)
+        refused(
+            format!(
+                "no service's directory lies in a git repository: {}",
+                directory.display()
+            ),
+            hint,
+        )
     };
     let root = of_entry.or_else(any).ok_or_else(no_repository)?;
     let mut notes = Vec::new();
@@ -326,7 +382,9 @@ fn root_of(directory: &Path) -> Result<Option<PathBuf>, Error> {
     let said = ask(directory, &["rev-parse", "--show-toplevel"])?;
     if said.is_yes {
         let root = path(&said.out);
-        let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        let real = directory
+            .canonicalize()
+            .unwrap_or_else(|_| directory.to_owned());
         if !real.starts_with(&root) {
             let (directory, root) = (directory.display(), root.display());
             return Err(refused(
@@ -338,14 +396,18 @@ fn root_of(directory: &Path) -> Result<Option<PathBuf>, Error> {
     }
     if NO_WORKING_TREE.iter().any(|words| said.complains(words)) {
         return Err(refused(
-            format!("{} lies in a repository that has no working tree", directory.display()),
+            format!(
+                "{} lies in a repository that has no working tree",
+                directory.display()
+            ),
             "run in a clone of it, or in a worktree: git worktree add",
         ));
     }
     if said.complains("not a git repository") {
         return Ok(None);
     }
-    said.or_fail(format!("tell the repository of {}", directory.display())).map(|_| None)
+    said.or_fail(format!("tell the repository of {}", directory.display()))
+        .map(|_| None)
 }
 
 /// Parses a path that git prints on its own line.
@@ -373,7 +435,10 @@ fn resolve(root: &Path, reference: &str) -> Result<String, Error> {
         (reference.trim().is_empty(), "it is empty"),
         // Git would read it as an option.
         (reference.starts_with('-'), "it begins with `-`"),
-        (reference.contains(['\0', '\n']), "it has characters that no ref has"),
+        (
+            reference.contains(['\0', '\n']),
+            "it has characters that no ref has",
+        ),
     ];
     if let Some((_, problem)) = problems.into_iter().find(|(is_so, _)| *is_so) {
         return Err(no_ref(problem));
@@ -383,7 +448,9 @@ fn resolve(root: &Path, reference: &str) -> Result<String, Error> {
     match said {
         Some(commit) if is_id(&commit) => Ok(commit),
         // Git accepts any ID of 40 digits, even if there is no such commit.
-        _ if !is_id(reference) && ask_ref(root, reference)?.is_some() => Err(no_ref("it names no commit")),
+        _ if !is_id(reference) && ask_ref(root, reference)?.is_some() => {
+            Err(no_ref("it names no commit"))
+        }
         _ => {
             let message = format!("--against: {} has no commit `{reference}`", root.display());
             Err(refused(message, hint(root, reference)?))
@@ -399,10 +466,20 @@ fn ask_ref(root: &Path, reference: &str) -> Result<Option<String>, Error> {
 /// A hint for a ref that does not exist. Checkouts in CI are shallow and have no local branches.
 fn hint(root: &Path, reference: &str) -> Result<String, Error> {
     let pattern = format!("refs/remotes/*/{reference}");
-    let remote = ask(root, &["for-each-ref", "--count=1", "--format=%(refname:short)", &pattern])?;
+    let remote = ask(
+        root,
+        &[
+            "for-each-ref",
+            "--count=1",
+            "--format=%(refname:short)",
+            &pattern,
+        ],
+    )?;
     let name = remote.line();
     if remote.is_yes && !name.is_empty() {
-        return Ok(format!("there is no local branch of this name; did you mean `{name}`?"));
+        return Ok(format!(
+            "there is no local branch of this name; did you mean `{name}`?"
+        ));
     }
     let branch = reference.strip_prefix("origin/").unwrap_or(reference);
     let shallow = ask(root, &["rev-parse", "--is-shallow-repository"])?.line() == "true";
@@ -412,7 +489,8 @@ fn hint(root: &Path, reference: &str) -> Result<String, Error> {
              `fetch-depth: 0` for actions/checkout"
         )
     } else {
-        "`git branch --all` and `git tag` list what there is; `git fetch` gets what is new".to_owned()
+        "`git branch --all` and `git tag` list what there is; `git fetch` gets what is new"
+            .to_owned()
     })
 }
 
@@ -424,40 +502,74 @@ fn changes(root: &Path, commit: &str, cache: &Path) -> Result<(String, usize, bo
     let compare = |words: &[&str]| ask(root, &[&GIT_DIFF[..], words].concat());
     let stat = compare(&["--shortstat", commit, "--"])?.or_fail(doing)?;
     let known = compare(&["--quiet", "HEAD", "--"])?;
-    let untracked = ask(root, &["ls-files", "--others", "--exclude-standard", "-z"])?.or_fail(doing)?;
+    let untracked =
+        ask(root, &["ls-files", "--others", "--exclude-standard", "-z"])?.or_fail(doing)?;
     let untracked = untracked_files(root, &untracked.out, cache);
     // Without a checked-out commit everything is uncommitted.
-    Ok((stat.line().trim().to_owned(), untracked, untracked > 0 || !known.is_yes))
+    Ok((
+        stat.line().trim().to_owned(),
+        untracked,
+        untracked > 0 || !known.is_yes,
+    ))
 }
 
 /// Number of untracked files, without records of earlier runs, which are often stored in the repository.
 fn untracked_files(root: &Path, listed: &[u8], cache: &Path) -> usize {
-    let files = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    let is_record =
-        |folder: &Path| !folder.as_os_str().is_empty() && root.join(folder).join("record.json").is_file();
-    let is_own =
-        |file: &&Path| !root.join(file).starts_with(cache) && !file.ancestors().skip(1).any(is_record);
-    files.map(|name| Path::new(OsStr::from_bytes(name))).filter(is_own).count()
+    let files = listed
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty());
+    let is_record = |folder: &Path| {
+        !folder.as_os_str().is_empty() && root.join(folder).join("record.json").is_file()
+    };
+    let is_own = |file: &&Path| {
+        !root.join(file).starts_with(cache) && !file.ancestors().skip(1).any(is_record)
+    };
+    files
+        .map(|name| Path::new(OsStr::from_bytes(name)))
+        .filter(is_own)
+        .count()
 }
 
 // Files of the commit. Paths are relative to the repository's root.
 
 /// Whether a file or folder with this path exists.
 fn has(against: &Against, path: &Path) -> Result<bool, Error> {
-    Ok(ask_about(&against.repository, &["cat-file", "-e"], object(against, path))?.is_yes)
+    Ok(ask_about(
+        &against.repository,
+        &["cat-file", "-e"],
+        object(against, path),
+    )?
+    .is_yes)
 }
 
 /// Names in a folder. `None` if there is no such folder.
 fn names(against: &Against, folder: &Path) -> Result<Option<Vec<OsString>>, Error> {
-    let said = ask_about(&against.repository, &["ls-tree", "--name-only", "-z"], object(against, folder))?;
-    let names = said.out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    Ok(said.is_yes.then(|| names.map(|name| OsStr::from_bytes(name).to_owned()).collect()))
+    let said = ask_about(
+        &against.repository,
+        &["ls-tree", "--name-only", "-z"],
+        object(against, folder),
+    )?;
+    let names = said
+        .out
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty());
+    Ok(said.is_yes.then(|| {
+        names
+            .map(|name| OsStr::from_bytes(name).to_owned())
+            .collect()
+    }))
 }
 
 /// Text of a file. `None` if there is no such file.
 fn text(against: &Against, file: &Path) -> Result<Option<String>, Error> {
-    let said = ask_about(&against.repository, &["cat-file", "blob"], object(against, file))?;
-    Ok(said.is_yes.then(|| String::from_utf8_lossy(&said.out).into_owned()))
+    let said = ask_about(
+        &against.repository,
+        &["cat-file", "blob"],
+        object(against, file),
+    )?;
+    Ok(said
+        .is_yes
+        .then(|| String::from_utf8_lossy(&said.out).into_owned()))
 }
 
 fn object(against: &Against, path: &Path) -> OsString {

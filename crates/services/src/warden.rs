@@ -29,7 +29,9 @@ use tree::{Shutdown, SignalledProcesses};
 use crate::container;
 use crate::cpus::{hurry, pin};
 use crate::marker::{self, HeldFolder, Marker};
-use crate::message::{Exit, HeadProcess, Leftover, Notice, Order, StartFailure, Stopped, WardenSpec};
+use crate::message::{
+    Exit, HeadProcess, Leftover, Notice, Order, StartFailure, Stopped, WardenSpec,
+};
 
 /// Poll interval for a tree that is being ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -74,7 +76,9 @@ struct WardenProcess {
 /// Call it before anything else. It closes all descriptors but the standard three, and must be the only
 /// thread.
 pub fn warden_main() -> ExitCode {
-    std::panic::set_hook(Box::new(|panic| say(&Notice::Failed(StartFailure::of_warden(panic)))));
+    std::panic::set_hook(Box::new(|panic| {
+        say(&Notice::Failed(StartFailure::of_warden(panic)))
+    }));
     match prepare().and_then(WardenProcess::start) {
         Ok(warden) => {
             warden.run();
@@ -95,7 +99,8 @@ fn prepare() -> Result<OwnedFd, StartFailure> {
     // Kernels before 5.9 refuse, which is harmless.
     // SAFETY: called first, so this program has opened nothing yet and no descriptor of its own is closed.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
-    rustix::process::setsid().map_err(|error| StartFailure::because("cannot begin a session", error))?;
+    rustix::process::setsid()
+        .map_err(|error| StartFailure::because("cannot begin a session", error))?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| StartFailure::because("cannot adopt orphans", error))?;
     block_signals().map_err(|error| StartFailure::because("cannot wait for signals", error))
@@ -118,7 +123,11 @@ fn block_signals() -> io::Result<OwnedFd> {
         let mut children: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut children);
         libc::sigaddset(&raw mut children, libc::SIGCHLD);
-        match libc::signalfd(-1, &raw const children, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+        match libc::signalfd(
+            -1,
+            &raw const children,
+            libc::SFD_CLOEXEC | libc::SFD_NONBLOCK,
+        ) {
             -1 => Err(io::Error::last_os_error()),
             descriptor => Ok(OwnedFd::from_raw_fd(descriptor)),
         }
@@ -129,7 +138,9 @@ fn block_signals() -> io::Result<OwnedFd> {
 fn say(notice: &Notice) {
     if let Ok(line) = serde_json::to_string(notice) {
         let mut output = io::stdout().lock();
-        let _ = output.write_all(format!("{line}\n").as_bytes()).and_then(|()| output.flush());
+        let _ = output
+            .write_all(format!("{line}\n").as_bytes())
+            .and_then(|()| output.flush());
     }
 }
 
@@ -140,21 +151,30 @@ impl WardenProcess {
             .spec(io::stdin().as_fd())
             .map_err(|error| StartFailure::because("cannot read its orders", error))?;
         // The service inherits the pinning. Neither may disturb the load generator.
-        pin(&spec.cpus)
-            .map_err(|error| StartFailure::because(format!("cannot run on CPUs {:?}", spec.cpus), error))?;
+        pin(&spec.cpus).map_err(|error| {
+            StartFailure::because(format!("cannot run on CPUs {:?}", spec.cpus), error)
+        })?;
         let log = ServiceLog::create(&spec.log).map_err(|error| {
-            StartFailure::Other(format!("cannot write its log {}: {error}", spec.log.display()))
+            StartFailure::Other(format!(
+                "cannot write its log {}: {error}",
+                spec.log.display()
+            ))
         })?;
         let scratch = spec.scratch.as_ref().map(|scratch| {
             let place = scratch.directory.display();
-            let words = format!("cannot make its folder {place} (TMPDIR names another place for such)");
-            HeldFolder::create(scratch).map_err(|error| StartFailure::Other(format!("{words}: {error}")))
+            let words =
+                format!("cannot make its folder {place} (TMPDIR names another place for such)");
+            HeldFolder::create(scratch)
+                .map_err(|error| StartFailure::Other(format!("{words}: {error}")))
         });
         let scratch = scratch.transpose()?;
-        let (output, inlet) =
-            LoggedPipe::open(log, &spec.logs).map_err(|error| StartFailure::because("no pipe", error))?;
+        let (output, inlet) = LoggedPipe::open(log, &spec.logs)
+            .map_err(|error| StartFailure::because("no pipe", error))?;
         let (first, group) = spawn(&spec, inlet)?;
-        say(&Notice::Started { pid: first, group: group.clone() });
+        say(&Notice::Started {
+            pid: first,
+            group: group.clone(),
+        });
         Ok(Self {
             spec,
             orders,
@@ -210,7 +230,9 @@ impl WardenProcess {
         let wanted = [
             Some((WakeSource::Orders, input.as_fd())).filter(|_| !self.orders.over),
             Some((WakeSource::Children, self.signals.as_fd())).filter(|_| !self.empty),
-            self.output.wanted(now).map(|output| (WakeSource::Output, output)),
+            self.output
+                .wanted(now)
+                .map(|output| (WakeSource::Output, output)),
         ];
         let wait_for = |(source, on)| (source, PollFd::from_borrowed_fd(on, PollFlags::IN));
         let (sources, mut waiting): (Vec<WakeSource>, Vec<PollFd<'_>>) =
@@ -218,7 +240,10 @@ impl WardenProcess {
         if poll(&mut waiting, timeout.as_ref()).is_err() {
             return;
         }
-        let ready: Vec<bool> = waiting.iter().map(|descriptor| !descriptor.revents().is_empty()).collect();
+        let ready: Vec<bool> = waiting
+            .iter()
+            .map(|descriptor| !descriptor.revents().is_empty())
+            .collect();
         for (source, _) in sources.into_iter().zip(ready).filter(|(_, ready)| *ready) {
             match source {
                 WakeSource::Orders => self.orders.read(input.as_fd()),
@@ -256,7 +281,10 @@ impl WardenProcess {
                     self.exit = Some(exit);
                     // The root process has ended, so all its output is in the pipe.
                     self.output.drain();
-                    say(&Notice::Exited { exit, tail: self.output.tail() });
+                    say(&Notice::Exited {
+                        exit,
+                        tail: self.output.tail(),
+                    });
                 }
                 Ok(Some(_)) => {}
             }
@@ -286,16 +314,30 @@ impl WardenProcess {
 
     fn finish(mut self) {
         self.output.drain();
-        let containers = self.spec.cleanup.as_ref().map(container::clean_up).unwrap_or_default();
+        let containers = self
+            .spec
+            .cleanup
+            .as_ref()
+            .map(container::clean_up)
+            .unwrap_or_default();
         // After the last use of its files, and before the end is reported.
         let stays = self.scratch.take().and_then(HeldFolder::remove);
         let (output_bytes, output_dropped_bytes) = self.output.log.finish();
         self.group.as_ref().map(marker::remove_group);
         let (killed, mut leftovers) = self.ending.result();
         leftovers.extend(containers);
-        leftovers.extend(stays.map(|description| Leftover { pid: 0, description }));
+        leftovers.extend(stays.map(|description| Leftover {
+            pid: 0,
+            description,
+        }));
         let exit = self.exit;
-        say(&Notice::Stopped(Stopped { exit, killed, leftovers, output_bytes, output_dropped_bytes }));
+        say(&Notice::Stopped(Stopped {
+            exit,
+            killed,
+            leftovers,
+            output_bytes,
+            output_dropped_bytes,
+        }));
     }
 }
 
@@ -308,13 +350,16 @@ fn spawn(spec: &WardenSpec, inlet: OwnedFd) -> Result<(u32, Option<ControlGroup>
     let marker = spec.group.then(|| Marker::parse(&spec.marker)).flatten();
     if let Some(group) = marker.and_then(|marker| marker::create_group(&marker)) {
         let inlet = inlet.try_clone().map_err(refused)?;
-        match marker::entrance(&group).and_then(|entrance| tree::spawn(spec, inlet, Some(entrance))) {
+        match marker::entrance(&group).and_then(|entrance| tree::spawn(spec, inlet, Some(entrance)))
+        {
             Ok(first) => return Ok((first, Some(group))),
             // Some kernels permit creating a group that cannot be joined.
             Err(_) => marker::remove_group(&group),
         }
     }
-    tree::spawn(spec, inlet, None).map(|first| (first, None)).map_err(refused)
+    tree::spawn(spec, inlet, None)
+        .map(|first| (first, None))
+        .map_err(refused)
 }
 
 // The warden's input: the line with the spec, then orders, then end of input, which is an order too.

@@ -35,19 +35,33 @@ fn per_cent(share: f64) -> f64 {
 /// Boundary with a look after every block, and the end.
 fn boundary(blocks: u32) -> Boundary {
     let looks = Looks::new(1).expect("one comparison");
-    Boundary::new(blocks, |n| if n == blocks { looks.end_t(n) } else { looks.look_t(n) })
+    Boundary::new(blocks, |n| {
+        if n == blocks {
+            looks.end_t(n)
+        } else {
+            looks.look_t(n)
+        }
+    })
 }
 
 /// Three ways to stop a run without any difference, and the share of runs in which each finds one.
 fn stopping(out: &mut impl Write) -> Result<()> {
-    writeln!(out, "| blocks | ended by the budget | stopped when it suited | plain 95 %, every block |")?;
+    writeln!(
+        out,
+        "| blocks | ended by the budget | stopped when it suited | plain 95 %, every block |"
+    )?;
     writeln!(out, "|---|---|---|---|")?;
     let looks = Looks::new(1).expect("one comparison");
     for blocks in [6, 10, 15, 30, 60, 120] {
         let ended = crossed(&boundary(blocks));
         let watched = crossed(&Boundary::new(blocks, |n| looks.look_t(n)));
-        let plain = crossed(&Boundary::new(blocks, |n| plain_t(n, 0.95).filter(|_| n >= 4)));
-        writeln!(out, "| {blocks} | {ended:.2} % | {watched:.2} % | {plain:.1} % |")?;
+        let plain = crossed(&Boundary::new(blocks, |n| {
+            plain_t(n, 0.95).filter(|_| n >= 4)
+        }));
+        writeln!(
+            out,
+            "| {blocks} | {ended:.2} % | {watched:.2} % | {plain:.1} % |"
+        )?;
     }
     writeln!(out)
 }
@@ -55,7 +69,9 @@ fn stopping(out: &mut impl Write) -> Result<()> {
 /// Percentage of the runs without any difference that cross.
 fn crossed(boundary: &Boundary) -> f64 {
     let mut noise = Noise::new(SEED);
-    per_cent(share(PATHS, || boundary.crossing(|| noise.normal()).is_some()))
+    per_cent(share(PATHS, || {
+        boundary.crossing(|| noise.normal()).is_some()
+    }))
 }
 
 /// Draws log ratios one by one, given the number of the block.
@@ -65,16 +81,32 @@ type Shape = fn(&mut Noise, u32, f64) -> f64;
 /// autocorrelated noise.
 const SHAPES: [(&str, Shape); 9] = [
     ("normal, independent", |noise, _, _| noise.normal()),
-    ("heavy tails (t with 3 degrees of freedom)", |noise, _, _| noise.heavy()),
-    ("skewed (exponential)", |noise, _, _| -noise.uniform().ln() - 1.0),
-    ("bursts (one block in twenty ten times as wide)", |noise, _, _| burst(noise)),
+    (
+        "heavy tails (t with 3 degrees of freedom)",
+        |noise, _, _| noise.heavy(),
+    ),
+    ("skewed (exponential)", |noise, _, _| {
+        -noise.uniform().ln() - 1.0
+    }),
+    (
+        "bursts (one block in twenty ten times as wide)",
+        |noise, _, _| burst(noise),
+    ),
     ("first three blocks twice as wide", |noise, block, _| {
         noise.normal() * if block <= 3 { 2.0 } else { 1.0 }
     }),
-    ("correlated blocks, 0.1", |noise, _, before| remembering(noise, before, 0.1)),
-    ("correlated blocks, 0.2", |noise, _, before| remembering(noise, before, 0.2)),
-    ("correlated blocks, 0.4", |noise, _, before| remembering(noise, before, 0.4)),
-    ("correlated blocks, -0.2", |noise, _, before| remembering(noise, before, -0.2)),
+    ("correlated blocks, 0.1", |noise, _, before| {
+        remembering(noise, before, 0.1)
+    }),
+    ("correlated blocks, 0.2", |noise, _, before| {
+        remembering(noise, before, 0.2)
+    }),
+    ("correlated blocks, 0.4", |noise, _, before| {
+        remembering(noise, before, 0.4)
+    }),
+    ("correlated blocks, -0.2", |noise, _, before| {
+        remembering(noise, before, -0.2)
+    }),
 ];
 
 fn burst(noise: &mut Noise) -> f64 {
@@ -107,14 +139,23 @@ fn shapes(out: &mut impl Write) -> Result<()> {
             };
             per_cent(share(PATHS, happens))
         };
-        writeln!(out, "| {name} | {:.1} % | {:.1} % | {:.1} % |", rate(6), rate(10), rate(30))?;
+        writeln!(
+            out,
+            "| {name} | {:.1} % | {:.1} % | {:.1} % |",
+            rate(6),
+            rate(10),
+            rate(30)
+        )?;
     }
     writeln!(out)
 }
 
 /// Whole runs of thirty blocks, judged at every look as in the lab, with s = 1 % and a margin of 1 %.
 fn verdicts(out: &mut impl Write) -> Result<()> {
-    writeln!(out, "| true difference | better | worse | equivalent | inconclusive | blocks, mean |")?;
+    writeln!(
+        out,
+        "| true difference | better | worse | equivalent | inconclusive | blocks, mean |"
+    )?;
     writeln!(out, "|---|---|---|---|---|---|")?;
     let critical_t = boundary(30).0;
     let looks: Vec<(u32, f64)> = (4..=30).map(|n| (n, critical_t[n as usize])).collect();
@@ -128,7 +169,8 @@ fn verdicts(out: &mut impl Write) -> Result<()> {
             counts[verdict as usize] += 1;
             blocks += u64::from(n);
         }
-        let share = |verdict: Verdict| per_cent(f64::from(counts[verdict as usize]) / f64::from(paths));
+        let share =
+            |verdict: Verdict| per_cent(f64::from(counts[verdict as usize]) / f64::from(paths));
         writeln!(
             out,
             "| {effect} % | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.1} |",
@@ -179,7 +221,12 @@ fn warm_up(out: &mut impl Write) -> Result<()> {
             !mser5(&series).steady
         });
         let mean_cut = cut as f64 / f64::from(paths);
-        writeln!(out, "| {buckets} | {:.1} % | {mean_cut:.1} | {:.1} % |", per_cent(flat), per_cent(trend))?;
+        writeln!(
+            out,
+            "| {buckets} | {:.1} % | {mean_cut:.1} | {:.1} % |",
+            per_cent(flat),
+            per_cent(trend)
+        )?;
     }
     Ok(())
 }

@@ -26,8 +26,9 @@ const SEED: u64 = 0x9e37_79b9_2026_1123;
 const RUNS_PER_CHUNK: u64 = 250_000;
 const THREADS: usize = 2;
 /// Numbers of comparisons with a line in the table. Others use the next larger number.
-const COMPARISONS: [u32; 23] =
-    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 56, 64];
+const COMPARISONS: [u32; 23] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 56, 64,
+];
 /// Share of the error rate that the looks of the longest run may spend. The rest is for its last block.
 const LOOKS_SHARE: f64 = 0.8;
 /// Resolution of z, its largest value, and the smallest possible boundary.
@@ -39,7 +40,10 @@ fn main() -> std::io::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let usage = || std::io::Error::other("usage: make_looks DATE [MILLIONS]");
     let date = arguments.next().ok_or_else(usage)?;
-    let millions: u64 = arguments.next().map_or(Ok(32), |text| text.parse()).map_err(|_| usage())?;
+    let millions: u64 = arguments
+        .next()
+        .map_or(Ok(32), |text| text.parse())
+        .map_err(|_| usage())?;
     let runs = millions * 1_000_000;
     let chunks = runs / RUNS_PER_CHUNK;
     let tables: Vec<Table> = (BLOCKS_MIN..=BLOCKS_MAX).map(Table::new).collect();
@@ -56,17 +60,26 @@ fn main() -> std::io::Result<()> {
     });
     let allowed = |m: u32| (ALPHA / f64::from(m) * runs as f64) as u64;
     let for_looks = |m: u32| (LOOKS_SHARE * allowed(m) as f64) as u64;
-    let looks: Vec<f64> = COMPARISONS.iter().map(|m| upper(&maxima, for_looks(*m))).collect();
-    let ends = simulated(chunks, COMPARISONS.len() * tables.len(), &tables, |counts, zs| {
-        let mut largest = 0.0_f64;
-        for (place, z) in zs.iter().enumerate().filter(|(_, z)| **z > Z_MIN) {
-            // The boundaries increase with the comparisons, so all boundaries after the first uncrossed one
-            // are uncrossed.
-            let first = looks.partition_point(|look| *look <= largest);
-            (first..looks.len()).for_each(|m| counts[(m * zs.len() + place) * CELLS + cell(*z)] += 1);
-            largest = largest.max(*z);
-        }
-    });
+    let looks: Vec<f64> = COMPARISONS
+        .iter()
+        .map(|m| upper(&maxima, for_looks(*m)))
+        .collect();
+    let ends = simulated(
+        chunks,
+        COMPARISONS.len() * tables.len(),
+        &tables,
+        |counts, zs| {
+            let mut largest = 0.0_f64;
+            for (place, z) in zs.iter().enumerate().filter(|(_, z)| **z > Z_MIN) {
+                // The boundaries increase with the comparisons, so all boundaries after the first uncrossed one
+                // are uncrossed.
+                let first = looks.partition_point(|look| *look <= largest);
+                (first..looks.len())
+                    .for_each(|m| counts[(m * zs.len() + place) * CELLS + cell(*z)] += 1);
+                largest = largest.max(*z);
+            }
+        },
+    );
     for (m, (comparisons, look)) in COMPARISONS.iter().zip(&looks).enumerate() {
         write!(text, "{comparisons},{look:.3}").map_err(std::io::Error::other)?;
         let mut crossed = 0;
@@ -74,7 +87,10 @@ fn main() -> std::io::Result<()> {
             let counts = &ends[(m * tables.len() + place) * CELLS..][..CELLS];
             let end = upper(counts, allowed(*comparisons) - crossed);
             write!(text, ",{end:.3}").map_err(std::io::Error::other)?;
-            crossed += counts[cell(*look)..].iter().map(|count| u64::from(*count)).sum::<u64>();
+            crossed += counts[cell(*look)..]
+                .iter()
+                .map(|count| u64::from(*count))
+                .sum::<u64>();
             crossed = crossed.min(allowed(*comparisons));
         }
         text.push('\n');
@@ -117,11 +133,15 @@ fn simulated(
     };
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..THREADS).map(|_| scope.spawn(worker)).collect();
-        workers.into_iter().fold(vec![0; tables_wanted * CELLS], |mut sum, one| {
-            let counts = one.join().expect("workers do not panic");
-            sum.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
-            sum
-        })
+        workers
+            .into_iter()
+            .fold(vec![0; tables_wanted * CELLS], |mut sum, one| {
+                let counts = one.join().expect("workers do not panic");
+                sum.iter_mut()
+                    .zip(counts)
+                    .for_each(|(total, count)| *total += count);
+                sum
+            })
     })
 }
 
@@ -153,7 +173,12 @@ impl Table {
     fn new(blocks: u32) -> Self {
         let freedom = f64::from(blocks - 1);
         let nodes = (Self::W_MAX / Self::STEP) as u32 + 2;
-        Self { freedom, zs: (0..nodes).map(|i| z_of(f64::from(i) * Self::STEP, freedom)).collect() }
+        Self {
+            freedom,
+            zs: (0..nodes)
+                .map(|i| z_of(f64::from(i) * Self::STEP, freedom))
+                .collect(),
+        }
     }
 
     /// Converts t to z. Returns 0 below [`Z_MIN`], which is lower than any boundary, because t always exceeds
@@ -162,7 +187,9 @@ impl Table {
         if t.abs() < Z_MIN {
             return 0.0;
         }
-        let w = (self.freedom * (t * t / self.freedom).ln_1p()).sqrt().min(Self::W_MAX);
+        let w = (self.freedom * (t * t / self.freedom).ln_1p())
+            .sqrt()
+            .min(Self::W_MAX);
         let place = w / Self::STEP;
         let (node, part) = (place as usize, place.fract());
         self.zs[node] * (1.0 - part) + self.zs[node + 1] * part

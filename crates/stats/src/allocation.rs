@@ -38,8 +38,8 @@ impl Components {
     #[must_use]
     pub fn shrunk(self) -> Components {
         let assumed = self.within / WITHIN_OVER_BETWEEN;
-        let between =
-            (self.freedom * self.between + PRIOR_FREEDOM * assumed) / (self.freedom + PRIOR_FREEDOM);
+        let between = (self.freedom * self.between + PRIOR_FREEDOM * assumed)
+            / (self.freedom + PRIOR_FREEDOM);
         Components { between, ..self }
     }
 }
@@ -90,7 +90,11 @@ pub fn components(variants: &[Vec<Vec<f64>>]) -> Option<Components> {
     let slices_typical = slices_effective / freedom_between;
     let between = ((squares_between / freedom_between - within) / slices_typical).max(0.0);
     let is_finite = within.is_finite() && squares_between.is_finite();
-    is_finite.then_some(Components { between, within, freedom: freedom_between })
+    is_finite.then_some(Components {
+        between,
+        within,
+        freedom: freedom_between,
+    })
 }
 
 /// Number of slices per trial that gives the most precise estimate for the time, from [`SLICES_MIN`] to
@@ -109,5 +113,8 @@ pub fn slices(cost_trial_s: f64, cost_slice_s: f64, components: &Components) -> 
         return SLICES_MIN;
     }
     // A price of 0 gives infinity, which is clamped to the maximum.
-    (gain / price).sqrt().ceil().clamp(f64::from(SLICES_MIN), f64::from(SLICES_MAX)) as u32
+    (gain / price)
+        .sqrt()
+        .ceil()
+        .clamp(f64::from(SLICES_MIN), f64::from(SLICES_MAX)) as u32
 }

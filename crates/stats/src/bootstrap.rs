@@ -48,7 +48,10 @@ fn ends(d: &[f64], level: f64, mut t: Vec<f64>) -> (f64, f64) {
     let (mean, sd) = mean_and_sd(d);
     t.sort_by(f64::total_cmp);
     let (tail, error) = ((1.0 - level) / 2.0, sd / (d.len() as f64).sqrt());
-    (mean - quantile(&t, 1.0 - tail) * error, mean - quantile(&t, tail) * error)
+    (
+        mean - quantile(&t, 1.0 - tail) * error,
+        mean - quantile(&t, tail) * error,
+    )
 }
 
 /// (mean* − mean) / (s*/√n) of a resample. Without spread it is infinite, or 0.

@@ -60,7 +60,9 @@ pub fn expected_slope(capacity: f64, limit_s: f64, q: f64) -> f64 {
 /// Slope with which L/p falls with the rate, by least squares from windows at lower rates (rate over
 /// capacity, and L/p), shrunk toward the expected slope.
 pub fn slope(lower: &[(f64, f64)], expected: f64) -> f64 {
-    let points = lower.iter().filter(|(share, ratio)| *share < 1.0 && ratio.is_finite());
+    let points = lower
+        .iter()
+        .filter(|(share, ratio)| *share < 1.0 && ratio.is_finite());
     let (xy, xx, count) = points.fold((0.0, 0.0, 0.0), |(xy, xx, count), (share, ratio)| {
         let x = 1.0 - share;
         (xy + x * (ratio - 1.0), xx + x * x, count + 1.0)
@@ -73,7 +75,9 @@ pub fn slope(lower: &[(f64, f64)], expected: f64) -> f64 {
 /// Logarithm of each process's capacity, from the rate per second of its window near the crossing and its
 /// reading.
 pub fn capacities(processes: &[(f64, CrossingReading)], slope: f64) -> Vec<f64> {
-    let of = |(rate, reading): &(f64, CrossingReading)| rate.ln() + correction(reading.corrected(), slope);
+    let of = |(rate, reading): &(f64, CrossingReading)| {
+        rate.ln() + correction(reading.corrected(), slope)
+    };
     processes.iter().map(of).collect()
 }
 
@@ -127,9 +131,14 @@ fn correction(y: f64, slope: f64) -> f64 {
 /// rate at the limit of the next one. Never based on the next process's own result. `None` without earlier
 /// processes.
 pub fn placed(before: &[(f64, f64)], slope: f64, at_limit: f64) -> Option<f64> {
-    let shares: Vec<f64> = before.iter().map(|(capacity, at_limit)| (capacity / at_limit).ln()).collect();
+    let shares: Vec<f64> = before
+        .iter()
+        .map(|(capacity, at_limit)| (capacity / at_limit).ln())
+        .collect();
     let median = median(shares.iter().copied())?;
-    let near = shares.iter().map(|share| share.clamp(median - 1.0 / slope, median + 1.0 / slope));
+    let near = shares
+        .iter()
+        .map(|share| share.clamp(median - 1.0 / slope, median + 1.0 / slope));
     Some((near.sum::<f64>() / shares.len() as f64 + at_limit.ln()).exp())
 }
 
@@ -144,7 +153,13 @@ pub fn widened(capacities: &[f64], limit_s: f64, window_s: f64) -> Option<(f64, 
     let blocks = u32::try_from(capacities.len()).unwrap_or(u32::MAX);
     let found = Estimate::of(capacities, plain_t(blocks, 0.95)?).ok()?;
     let more = widening(limit_s, window_s);
-    Some((found.ratio, Interval { low: found.low / more, high: found.high * more }))
+    Some((
+        found.ratio,
+        Interval {
+            low: found.low / more,
+            high: found.high * more,
+        },
+    ))
 }
 
 #[cfg(test)]
@@ -157,7 +172,17 @@ mod tests {
         let (capacity, s) = (900.0_f64, 9.8_f64);
         for rate in [780.0_f64, 870.0, 900.0, 920.0] {
             let y = (1.0 + s * (1.0 - rate / capacity)).ln();
-            let found = capacities(&[(rate, CrossingReading { whole: y, halves: [y, y] })], s)[0].exp();
+            let found = capacities(
+                &[(
+                    rate,
+                    CrossingReading {
+                        whole: y,
+                        halves: [y, y],
+                    },
+                )],
+                s,
+            )[0]
+            .exp();
             assert!((found / capacity - 1.0).abs() < 0.01, "{rate}: {found}");
         }
     }
@@ -173,27 +198,44 @@ mod tests {
 
     #[test]
     fn a_window_without_failures_is_no_more_than_one_of_few() {
-        let window =
-            |rate: f64, at_limit: f64, failed: f64| WindowFailures { rate, at_limit, failed, allowed: 10.0 };
+        let window = |rate: f64, at_limit: f64, failed: f64| WindowFailures {
+            rate,
+            at_limit,
+            failed,
+            allowed: 10.0,
+        };
         let mean = |of: &[WindowFailures], power: f64| {
             capacities_by_failures(of, power).iter().sum::<f64>() / of.len() as f64
         };
         // Bursts whose total equals the allowed number.
         let uneven = [0.0, 25.0, 5.0, 10.0].map(|failed| window(800.0, 1000.0, failed));
         for power in [20.0, 4.0] {
-            assert!((mean(&uneven, power) - 800.0_f64.ln()).abs() < 1e-9, "{power}");
+            assert!(
+                (mean(&uneven, power) - 800.0_f64.ln()).abs() < 1e-9,
+                "{power}"
+            );
         }
         // One window far above the other, with failures rising twice as steeply as assumed, has only its own
         // weight.
-        let far = [window(800.0, 1000.0, 10.0), window(880.0, 1000.0, 10.0 * 1.1_f64.powf(40.0))];
+        let far = [
+            window(800.0, 1000.0, 10.0),
+            window(880.0, 1000.0, 10.0 * 1.1_f64.powf(40.0)),
+        ];
         let crossing = 800.0_f64.ln() - f64::midpoint(1.0, 1.1_f64.powf(20.0)).ln() / 20.0;
         assert!((mean(&far, 20.0) - crossing).abs() < 1e-9);
         // A power law at other rates, and for different processes, returns its capacity.
-        let law =
-            |share: f64, at_limit: f64| window(share * at_limit, at_limit, 10.0 * (share / 0.8).powf(20.0));
+        let law = |share: f64, at_limit: f64| {
+            window(share * at_limit, at_limit, 10.0 * (share / 0.8).powf(20.0))
+        };
         let even = [law(0.76, 1000.0), law(0.8, 900.0), law(0.82, 1100.0)];
-        for (found, at_limit) in capacities_by_failures(&even, 20.0).iter().zip([1000.0, 900.0, 1100.0]) {
-            assert!((found.exp() / (0.8 * at_limit) - 1.0).abs() < 1e-9, "{found}");
+        for (found, at_limit) in capacities_by_failures(&even, 20.0)
+            .iter()
+            .zip([1000.0, 900.0, 1100.0])
+        {
+            assert!(
+                (found.exp() / (0.8 * at_limit) - 1.0).abs() < 1e-9,
+                "{found}"
+            );
         }
     }
 

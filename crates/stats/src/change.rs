@@ -79,9 +79,17 @@ pub fn changes(points: &[MeasuredPoint], resampling: Resampling) -> Option<Vec<C
     let end = |place: usize| found.get(place).map_or(points.len(), |(at, _)| *at);
     let mut start = 0;
     let change = |(place, &(at, p)): (usize, &(usize, f64))| {
-        let (before, after) = (level(&points[start..at]), level(&points[at..end(place + 1)]));
+        let (before, after) = (
+            level(&points[start..at]),
+            level(&points[at..end(place + 1)]),
+        );
         start = at;
-        Change { at, before, after, p }
+        Change {
+            at,
+            before,
+            after,
+            p,
+        }
     };
     Some(found.iter().enumerate().map(change).collect())
 }
@@ -90,19 +98,42 @@ pub fn changes(points: &[MeasuredPoint], resampling: Resampling) -> Option<Vec<C
 fn weights(points: &[MeasuredPoint]) -> Vec<f64> {
     let n = points.len() as f64;
     let mean = points.iter().map(|point| point.value).sum::<f64>() / n;
-    let squares: f64 = points.iter().map(|point| (point.value - mean).powi(2)).sum();
-    let own = points.iter().map(|point| point.standard_error.powi(2)).sum::<f64>() / n;
-    let between = if points.len() < 2 { 0.0 } else { (squares / (n - 1.0) - own).max(0.0) };
-    let variances = points.iter().map(|point| point.standard_error.powi(2) + between);
+    let squares: f64 = points
+        .iter()
+        .map(|point| (point.value - mean).powi(2))
+        .sum();
+    let own = points
+        .iter()
+        .map(|point| point.standard_error.powi(2))
+        .sum::<f64>()
+        / n;
+    let between = if points.len() < 2 {
+        0.0
+    } else {
+        (squares / (n - 1.0) - own).max(0.0)
+    };
+    let variances = points
+        .iter()
+        .map(|point| point.standard_error.powi(2) + between);
     let variances: Vec<f64> = variances.collect();
     let largest = variances.iter().copied().fold(0.0, f64::max);
-    let weight = |variance: &f64| if largest > 0.0 { (largest / variance).min(WEIGHTS_MOST) } else { 1.0 };
+    let weight = |variance: &f64| {
+        if largest > 0.0 {
+            (largest / variance).min(WEIGHTS_MOST)
+        } else {
+            1.0
+        }
+    };
     variances.iter().map(weight).collect()
 }
 
 fn level(points: &[MeasuredPoint]) -> f64 {
     let weights = weights(points);
-    let sum: f64 = points.iter().zip(&weights).map(|(point, weight)| point.value * weight).sum();
+    let sum: f64 = points
+        .iter()
+        .zip(&weights)
+        .map(|(point, weight)| point.value * weight)
+        .sum();
     sum / weights.iter().sum::<f64>()
 }
 
@@ -120,11 +151,21 @@ impl Scan {
             return None;
         }
         let (weights, mean) = (weights(points), level(points));
-        let largest = points.iter().map(|point| point.value.abs()).fold(0.0, f64::max);
-        let alike = points.iter().all(|point| (point.value - mean).abs() <= ROUNDING * largest);
-        let scored =
-            points.iter().zip(&weights).map(|(point, weight)| (*weight, weight * (point.value - mean)));
-        (!alike).then(|| Scan { points: scored.collect(), weight: weights.iter().sum() })
+        let largest = points
+            .iter()
+            .map(|point| point.value.abs())
+            .fold(0.0, f64::max);
+        let alike = points
+            .iter()
+            .all(|point| (point.value - mean).abs() <= ROUNDING * largest);
+        let scored = points
+            .iter()
+            .zip(&weights)
+            .map(|(point, weight)| (*weight, weight * (point.value - mean)));
+        (!alike).then(|| Scan {
+            points: scored.collect(),
+            weight: weights.iter().sum(),
+        })
     }
 
     /// The best split of the points in their current order: the number of points before it, and the explained
@@ -177,15 +218,26 @@ impl Scan {
 mod tests {
     use super::*;
 
-    const MANY: Resampling = Resampling { resamples: 9_999, seed: 7 };
+    const MANY: Resampling = Resampling {
+        resamples: 9_999,
+        seed: 7,
+    };
 
     fn points(values: &[f64], standard_error: f64) -> Vec<MeasuredPoint> {
-        values.iter().map(|value| MeasuredPoint { value: *value, standard_error }).collect()
+        values
+            .iter()
+            .map(|value| MeasuredPoint {
+                value: *value,
+                standard_error,
+            })
+            .collect()
     }
 
     fn suspect(points: &[MeasuredPoint], resampling: Resampling) -> (usize, f64) {
         let mut draws = resampling.draws(PURPOSE).expect("so many");
-        Scan::of(points).and_then(|mut scan| scan.suspect(&mut draws, resampling)).expect("they vary")
+        Scan::of(points)
+            .and_then(|mut scan| scan.suspect(&mut draws, resampling))
+            .expect("they vary")
     }
 
     /// `vectors/change.json`, made by `vectors/make_change.py`.
@@ -204,13 +256,26 @@ mod tests {
         let rows: Vec<Row> = serde_json::from_value(all["rows"].clone()).expect("rows");
         assert!(rows.iter().any(|row| row.p < 0.01) && rows.iter().any(|row| row.p > 0.1));
         for row in rows {
-            let point =
-                |(value, error): (&f64, &f64)| MeasuredPoint { value: *value, standard_error: *error };
-            let points: Vec<MeasuredPoint> = row.values.iter().zip(&row.errors).map(point).collect();
-            let (at, p) = suspect(&points, Resampling { resamples: crate::RESAMPLES_MAX, seed: 1 });
+            let point = |(value, error): (&f64, &f64)| MeasuredPoint {
+                value: *value,
+                standard_error: *error,
+            };
+            let points: Vec<MeasuredPoint> =
+                row.values.iter().zip(&row.errors).map(point).collect();
+            let (at, p) = suspect(
+                &points,
+                Resampling {
+                    resamples: crate::RESAMPLES_MAX,
+                    seed: 1,
+                },
+            );
             assert_eq!(at, row.at, "{:?}", row.values);
             let (_, statistic) = Scan::of(&points).expect("they vary").best();
-            assert!((statistic / row.statistic - 1.0).abs() < 1e-9, "{statistic}, NumPy {}", row.statistic);
+            assert!(
+                (statistic / row.statistic - 1.0).abs() < 1e-9,
+                "{statistic}, NumPy {}",
+                row.statistic
+            );
             // Both sides draw at random. Ours stops after 10,000 that are as large, and the 100,000 draws of
             // NumPy determine a p of 0.001 to a tenth.
             let tolerance = 0.05 * row.p + 4.0 * (row.p / 100_000.0).sqrt() + 2e-5;
@@ -221,26 +286,47 @@ mod tests {
     #[test]
     fn what_is_too_little_alike_or_no_number_shows_no_change() {
         for values in [&[][..], &[1.0; 5], &[1.0; 40]] {
-            assert_eq!(changes(&points(values, 0.01), MANY), Some(vec![]), "{values:?}");
+            assert_eq!(
+                changes(&points(values, 0.01), MANY),
+                Some(vec![]),
+                "{values:?}"
+            );
         }
         // Nine points have too few permutations for the level, whatever their values.
-        assert_eq!(changes(&points(&[0.0, 0.0, 0.0, 0.0, 9.0, 9.0, 9.0, 9.0, 9.0], 0.1), MANY), Some(vec![]));
+        assert_eq!(
+            changes(
+                &points(&[0.0, 0.0, 0.0, 0.0, 9.0, 9.0, 9.0, 9.0, 9.0], 0.1),
+                MANY
+            ),
+            Some(vec![])
+        );
         for (value, standard_error) in [(f64::NAN, 0.1), (0.0, -0.1), (0.0, f64::INFINITY)] {
             let mut wrong = points(&[0.0; 12], 0.1);
-            wrong[4] = MeasuredPoint { value, standard_error };
+            wrong[4] = MeasuredPoint {
+                value,
+                standard_error,
+            };
             assert_eq!(changes(&wrong, MANY), None);
         }
-        assert_eq!(changes(&points(&[0.0; CHANGE_POINTS_MAX + 1], 0.1), MANY), None);
+        assert_eq!(
+            changes(&points(&[0.0; CHANGE_POINTS_MAX + 1], 0.1), MANY),
+            None
+        );
     }
 
     #[test]
     fn levels_between_changes_are_those_of_their_stretches() {
-        let values: Vec<f64> = (0..45).map(|i| f64::from(i / 15) + 0.01 * f64::from(i * 7 % 5)).collect();
+        let values: Vec<f64> = (0..45)
+            .map(|i| f64::from(i / 15) + 0.01 * f64::from(i * 7 % 5))
+            .collect();
         let found = changes(&points(&values, 0.01), MANY).expect("numbers");
         let places: Vec<usize> = found.iter().map(|change| change.at).collect();
         assert_eq!(places, [15, 30]);
         for (change, level) in found.iter().zip(0..) {
-            assert!((change.before - f64::from(level) - 0.02).abs() < 1e-6, "{change:?}");
+            assert!(
+                (change.before - f64::from(level) - 0.02).abs() < 1e-6,
+                "{change:?}"
+            );
             assert!(
                 (change.after - change.before - 1.0).abs() < 1e-6 && change.p <= CHANGE_LEVEL,
                 "{change:?}"
@@ -250,24 +336,36 @@ mod tests {
 
     #[test]
     fn the_scale_and_its_zero_do_not_matter() {
-        let values: Vec<f64> =
-            (0..30).map(|i| if i < 18 { 0.0 } else { 0.1 } + 0.02 * f64::from(i * 11 % 7)).collect();
+        let values: Vec<f64> = (0..30)
+            .map(|i| if i < 18 { 0.0 } else { 0.1 } + 0.02 * f64::from(i * 11 % 7))
+            .collect();
         let found = changes(&points(&values, 0.02), MANY).expect("numbers");
-        assert_eq!(found.iter().map(|change| change.at).collect::<Vec<_>>(), [18]);
+        assert_eq!(
+            found.iter().map(|change| change.at).collect::<Vec<_>>(),
+            [18]
+        );
         for (factor, shift) in [(1e-6, 0.0), (1e6, 3.0), (1.0, -1e3)] {
             let scaled: Vec<f64> = values.iter().map(|value| value * factor + shift).collect();
             let again = changes(&points(&scaled, 0.02 * factor), MANY).expect("numbers");
             assert_eq!(again.len(), 1, "{factor} {shift}");
             assert_eq!((again[0].at, again[0].p), (found[0].at, found[0].p));
             let size = (again[0].after - again[0].before) / factor;
-            assert!((size - (found[0].after - found[0].before)).abs() < 1e-6, "{size}");
+            assert!(
+                (size - (found[0].after - found[0].before)).abs() < 1e-6,
+                "{size}"
+            );
         }
     }
 
     #[test]
     fn a_point_of_little_precision_makes_no_level() {
         // Four outliers at the end, with large standard errors.
-        let mut all = points(&(0..16).map(|i| 0.01 * f64::from(i * 5 % 4)).collect::<Vec<_>>(), 0.01);
+        let mut all = points(
+            &(0..16)
+                .map(|i| 0.01 * f64::from(i * 5 % 4))
+                .collect::<Vec<_>>(),
+            0.01,
+        );
         all.extend(points(&[2.0, 1.4, 2.2, 1.8], 3.0));
         let precise = points(&all.iter().map(|one| one.value).collect::<Vec<_>>(), 0.01);
         assert!(suspect(&precise, MANY).1 <= CHANGE_LEVEL && suspect(&all, MANY).1 > CHANGE_LEVEL);

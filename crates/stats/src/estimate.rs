@@ -24,7 +24,9 @@ const STRATA_ALPHA: f64 = 0.05;
 
 /// Arithmetic mean. `None` without values.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.into_iter().fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
+    let (sum, count) = values
+        .into_iter()
+        .fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / f64::from(count))
 }
 
@@ -88,13 +90,16 @@ impl Estimate {
         let average = |block| mean(strata.iter().filter_map(|d| d.get(block as usize).copied()));
         let averages: Vec<f64> = (0..blocks).filter_map(average).collect();
         let (mean, between) = mean_and_sd(&averages);
-        let (variance, freedom) =
-            (variances.iter().map(|(of, _)| of).sum::<f64>(), satterthwaite(&variances));
+        let (variance, freedom) = (
+            variances.iter().map(|(of, _)| of).sum::<f64>(),
+            satterthwaite(&variances),
+        );
         let (each, count) = (f64::from(blocks - 1), strata.len() as f64);
         // Compares the spread between blocks with the remaining spread of the strata.
         let of_blocks = count * between * between;
         let left = (count * count * variance - of_blocks) / (count - 1.0);
-        let by_chance = f_above(of_blocks / left, each, freedom * (count - 1.0) / count) >= STRATA_ALPHA;
+        let by_chance =
+            f_above(of_blocks / left, each, freedom * (count - 1.0) / count) >= STRATA_ALPHA;
         if strata.len() == 1 || !by_chance || critical_t.is_nan() || critical_t <= 0.0 {
             return Self::of(&averages, critical_t);
         }
@@ -117,7 +122,14 @@ impl Estimate {
         }
         let half_width = critical_t * sd_log / f64::from(blocks).sqrt();
         let Interval { low, high } = as_ratios(mean, mean - half_width, mean + half_width)?;
-        Ok(Self { blocks, ratio, low, high, sd_log, critical_t })
+        Ok(Self {
+            blocks,
+            ratio,
+            low,
+            high,
+            sd_log,
+            critical_t,
+        })
     }
 }
 
@@ -132,7 +144,10 @@ pub fn lag1(d: &[f64]) -> Option<f64> {
     }
     let (mean, sd) = mean_and_sd(d);
     let spread = sd.is_finite() && has_spread(mean, sd);
-    let neighbours: f64 = d.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+    let neighbours: f64 = d
+        .windows(2)
+        .map(|pair| (pair[0] - mean) * (pair[1] - mean))
+        .sum();
     spread.then(|| neighbours / d.iter().map(|x| (x - mean).powi(2)).sum::<f64>())
 }
 
@@ -140,7 +155,9 @@ pub fn lag1(d: &[f64]) -> Option<f64> {
 pub(crate) fn as_ratios(mean: f64, low: f64, high: f64) -> Result<Interval, Error> {
     let (low, high) = (low.exp(), high.exp());
     let is_told = low > 0.0 && high.is_finite();
-    is_told.then_some(Interval { low, high }).ok_or(Error::TooWide { ratio: mean.exp() })
+    is_told
+        .then_some(Interval { low, high })
+        .ok_or(Error::TooWide { ratio: mean.exp() })
 }
 
 /// Returns the number of blocks if there are at least `least` and all values are finite.
@@ -220,7 +237,11 @@ impl MeanInterval {
         let (value, sd) = mean_and_sd(values);
         let half_width = critical_t * sd / (values.len() as f64).sqrt();
         let usable = has_spread(value, sd) && value.is_finite() && half_width.is_finite();
-        usable.then_some(MeanInterval { value, low: value - half_width, high: value + half_width })
+        usable.then_some(MeanInterval {
+            value,
+            low: value - half_width,
+            high: value + half_width,
+        })
     }
 }
 
@@ -260,15 +281,25 @@ pub fn welch(first: &[f64], second: &[f64], level: f64) -> Result<Welch, Error> 
     let freedom = satterthwaite(&[part(variance_1, first), part(variance_2, second)]);
     let half_width = two_sided_t_of(freedom, 1.0 - level) * standard_error;
     let difference = mean_2 - mean_1;
-    let Interval { low, high } = as_ratios(difference, difference - half_width, difference + half_width)?;
-    Ok(Welch { ratio, low, high, freedom })
+    let Interval { low, high } =
+        as_ratios(difference, difference - half_width, difference + half_width)?;
+    Ok(Welch {
+        ratio,
+        low,
+        high,
+        freedom,
+    })
 }
 
 /// Degrees of freedom of a sum of independent variances, each given with its degrees of freedom
 /// (Satterthwaite 1946). Not finite if all variances are 0.
 fn satterthwaite(parts: &[(f64, f64)]) -> f64 {
     let sum: f64 = parts.iter().map(|(variance, _)| variance).sum();
-    sum * sum / parts.iter().map(|(variance, freedom)| variance * variance / freedom).sum::<f64>()
+    sum * sum
+        / parts
+            .iter()
+            .map(|(variance, freedom)| variance * variance / freedom)
+            .sum::<f64>()
 }
 
 /// Mean of at least two numbers, and the variance of that mean.
@@ -286,12 +317,21 @@ mod tests {
         // scipy.stats.t.interval(0.95, 4, loc=2.0, scale=sem([1, 2, 3, 1.5, 2.5])): 2 ± 2.776445 · 0.7905694 / √5.
         let mean = MeanInterval::of(&[1.0, 2.0, 3.0, 1.5, 2.5], 2.776_445).expect("it has spread");
         assert_eq!(mean.value, 2.0);
-        assert!((mean.high - 2.981_622).abs() < 1e-5 && (mean.low - 1.018_378).abs() < 1e-5, "{mean:?}");
+        assert!(
+            (mean.high - 2.981_622).abs() < 1e-5 && (mean.low - 1.018_378).abs() < 1e-5,
+            "{mean:?}"
+        );
     }
 
     #[test]
     fn what_has_no_spread_or_is_no_number_has_no_interval() {
-        for values in [&[][..], &[1.0], &[2.0, 2.0, 2.0], &[1.0, f64::NAN], &[1.0, f64::INFINITY]] {
+        for values in [
+            &[][..],
+            &[1.0],
+            &[2.0, 2.0, 2.0],
+            &[1.0, f64::NAN],
+            &[1.0, f64::INFINITY],
+        ] {
             assert_eq!(MeanInterval::of(values, 2.0), None, "{values:?}");
         }
         assert_eq!(MeanInterval::of(&[1.0, 2.0], f64::NAN), None);
@@ -314,10 +354,16 @@ mod tests {
             (found.low, 1.4022651),
             (found.high, 1.5810584),
         ] {
-            assert!((value / expected - 1.0).abs() < 1e-6, "{value} is not {expected}");
+            assert!(
+                (value / expected - 1.0).abs() < 1e-6,
+                "{value} is not {expected}"
+            );
         }
         let swapped = welch(&b, &a, 0.95).unwrap();
-        assert!((swapped.low * found.high - 1.0).abs() < 1e-12, "swapping the sides gives the inverse");
+        assert!(
+            (swapped.low * found.high - 1.0).abs() < 1e-12,
+            "swapping the sides gives the inverse"
+        );
     }
 
     #[test]
@@ -326,6 +372,9 @@ mod tests {
         let two = [1.0, 1.0];
         assert_eq!(welch(&one, &two, 0.95), Err(Error::TooFewBlocks));
         assert_eq!(welch(&two, &two, 0.95), Err(Error::NoSpread { ratio: 1.0 }));
-        assert!(matches!(welch(&two, &[1.0, f64::NAN], 0.95), Err(Error::NotFinite { .. })));
+        assert!(matches!(
+            welch(&two, &[1.0, f64::NAN], 0.95),
+            Err(Error::NotFinite { .. })
+        ));
     }
 }

@@ -59,15 +59,21 @@ pub struct Contrast {
 /// No factors give no contrasts. Many contrasts are many comparisons, and must share the error rate. `None`
 /// for a factor with fewer than two levels, and above [`COMBINATIONS_MAX`].
 pub fn contrasts(factors: &[FactorLevels]) -> Option<Vec<Contrast>> {
-    let combinations = factors.iter().fold(1_usize, |all, factor| all.saturating_mul(factor.levels.len()));
+    let combinations = factors.iter().fold(1_usize, |all, factor| {
+        all.saturating_mul(factor.levels.len())
+    });
     if combinations > COMBINATIONS_MAX || factors.iter().any(|factor| factor.levels.len() < 2) {
         return None;
     }
     let singles: Vec<Term> = (0..factors.len())
-        .flat_map(|factor| (1..factors[factor].levels.len()).map(move |level| Term { factor, level }))
+        .flat_map(|factor| {
+            (1..factors[factor].levels.len()).map(move |level| Term { factor, level })
+        })
         .collect();
     let pairs = singles.iter().enumerate().flat_map(|(place, first)| {
-        let later = singles[place + 1..].iter().filter(|second| second.factor != first.factor);
+        let later = singles[place + 1..]
+            .iter()
+            .filter(|second| second.factor != first.factor);
         later.map(|second| vec![*first, *second])
     });
     let all = singles.iter().map(|term| vec![*term]).chain(pairs);
@@ -84,9 +90,12 @@ fn contrast(factors: &[FactorLevels], terms: Vec<Term>) -> Contrast {
     let mut strata: BTreeMap<Vec<usize>, Vec<(usize, f64)>> = BTreeMap::new();
     for cell in 0..combinations {
         let signs: f64 = terms.iter().map(|term| sign(cell, term)).product();
-        let others = (0..factors.len()).filter(|factor| terms.iter().all(|term| term.factor != *factor));
+        let others =
+            (0..factors.len()).filter(|factor| terms.iter().all(|term| term.factor != *factor));
         if signs != 0.0 {
-            let others = others.map(|factor| level_of(factors, cell, factor)).collect();
+            let others = others
+                .map(|factor| level_of(factors, cell, factor))
+                .collect();
             strata.entry(others).or_default().push((cell, signs));
         }
     }
@@ -95,12 +104,19 @@ fn contrast(factors: &[FactorLevels], terms: Vec<Term>) -> Contrast {
         format!("{name}: {} / {}", levels[term.level], levels[0])
     };
     let name = terms.iter().map(name).collect::<Vec<_>>().join(" × ");
-    Contrast { name, terms, strata: strata.into_values().collect() }
+    Contrast {
+        name,
+        terms,
+        strata: strata.into_values().collect(),
+    }
 }
 
 /// Returns the level of a factor in a combination.
 fn level_of(factors: &[FactorLevels], cell: usize, factor: usize) -> usize {
-    let faster: usize = factors[factor + 1..].iter().map(|later| later.levels.len()).product();
+    let faster: usize = factors[factor + 1..]
+        .iter()
+        .map(|later| later.levels.len())
+        .product();
     cell / faster % factors[factor].levels.len()
 }
 
@@ -112,10 +128,17 @@ impl Contrast {
     /// missing for reasons unrelated to its value. `None` also for a value without a finite logarithm.
     pub fn values(&self, blocks: &[Vec<Option<f64>>]) -> Option<Vec<Vec<f64>>> {
         let value = |stratum: &Vec<(usize, f64)>, cells: &Vec<Option<f64>>| {
-            let logs = stratum.iter().map(|(cell, sign)| Some(sign * (*cells.get(*cell)?)?.ln()));
+            let logs = stratum
+                .iter()
+                .map(|(cell, sign)| Some(sign * (*cells.get(*cell)?)?.ln()));
             logs.sum::<Option<f64>>().filter(|value| value.is_finite())
         };
-        let values = |stratum| blocks.iter().map(|cells| value(stratum, cells)).collect::<Option<Vec<f64>>>();
+        let values = |stratum| {
+            blocks
+                .iter()
+                .map(|cells| value(stratum, cells))
+                .collect::<Option<Vec<f64>>>()
+        };
         self.strata.iter().map(values).collect()
     }
 }

@@ -28,7 +28,9 @@ pub const GUARD_RHO: f64 = 4.0;
 /// that is not finite or whose square in units of `scale` overflows.
 pub fn guard(d: &[f64], scale: f64) -> Option<f64> {
     let scaled = d.iter().map(|value| value / scale);
-    let (sum, squares) = scaled.fold((0.0_f64, 0.0_f64), |(sum, squares), x| (sum + x, squares + x * x));
+    let (sum, squares) = scaled.fold((0.0_f64, 0.0_f64), |(sum, squares), x| {
+        (sum + x, squares + x * x)
+    });
     let spread = squares + GUARD_RHO;
     let evidence = sum * sum / (2.0 * spread) - (spread / GUARD_RHO).ln() / 2.0;
     (scale > 0.0 && scale.is_finite() && (sum * sum + squares).is_finite()).then_some(evidence)

@@ -155,7 +155,11 @@ impl Latencies {
     /// `AtLeast(low)`. So the largest value is never exact if a sample was censored.
     pub fn quantile(&self, q: f64) -> Option<Quantile> {
         let (low, high) = self.bounds(q)?;
-        Some(if high == Some(low) { Quantile::Exact(low) } else { Quantile::AtLeast(low) })
+        Some(if high == Some(low) {
+            Quantile::Exact(low)
+        } else {
+            Quantile::AtLeast(low)
+        })
     }
 
     /// Lower and upper bound of the `q` quantile, in nanoseconds. The upper one is `None` if it is unbounded.
@@ -206,8 +210,11 @@ impl Latencies {
     /// Encodes responses and censored samples as two strings: base64 of the compressed V2 encoding, which
     /// every HdrHistogram reader accepts. The second is empty without censored samples.
     pub fn encode(&self) -> (String, String) {
-        let censored =
-            if self.censored.is_empty() { String::new() } else { encoding::to_text(&self.censored.full()) };
+        let censored = if self.censored.is_empty() {
+            String::new()
+        } else {
+            encoding::to_text(&self.censored.full())
+        };
         (encoding::to_text(&self.exact.full()), censored)
     }
 
@@ -217,7 +224,10 @@ impl Latencies {
     /// Describes a string that is not base64, not a V2 histogram, damaged, or has a different layout.
     pub fn decode(hdr: &str, censored: &str) -> Result<Self, String> {
         let (exact, censored) = (encoding::from_text(hdr)?, encoding::from_text(censored)?);
-        Ok(Self { exact: HistogramLayout::Packed(exact), censored: HistogramLayout::Packed(censored) })
+        Ok(Self {
+            exact: HistogramLayout::Packed(exact),
+            censored: HistogramLayout::Packed(censored),
+        })
     }
 }
 
@@ -230,8 +240,16 @@ impl Default for Latencies {
 impl std::fmt::Debug for Latencies {
     // The derived form would print 67,584 counters in every failed assertion.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (count, censored, p50, max) = (self.count(), self.censored(), self.quantile(0.5), self.max());
-        write!(f, "Latencies({count}, {censored} of them censored, p50 {p50:?}, max {max:?})")
+        let (count, censored, p50, max) = (
+            self.count(),
+            self.censored(),
+            self.quantile(0.5),
+            self.max(),
+        );
+        write!(
+            f,
+            "Latencies({count}, {censored} of them censored, p50 {p50:?}, max {max:?})"
+        )
     }
 }
 
@@ -280,7 +298,10 @@ fn nth(mut cells: impl Iterator<Item = (u32, u64)>, rank: u64) -> Option<u64> {
 }
 
 fn sum_of_low_ends(table: &HistogramLayout) -> f64 {
-    table.lowest_ends().map(|(cell, count)| cell as f64 * count as f64).sum()
+    table
+        .lowest_ends()
+        .map(|(cell, count)| cell as f64 * count as f64)
+        .sum()
 }
 
 #[cfg(test)]

@@ -28,7 +28,9 @@ pub mod capacity;
 
 pub use allocation::{Components, SLICES_MAX, SLICES_MIN, components, slices};
 pub use bootstrap::bootstrap_t;
-pub use change::{CHANGE_LEVEL, CHANGE_POINTS_MAX, CHANGE_SIDE_MIN, Change, MeasuredPoint, changes};
+pub use change::{
+    CHANGE_LEVEL, CHANGE_POINTS_MAX, CHANGE_SIDE_MIN, Change, MeasuredPoint, changes,
+};
 pub use error::Error;
 pub use estimate::{Estimate, Interval, MeanInterval, Welch, lag1, mean, welch, wilson};
 pub use factorial::{COMBINATIONS_MAX, Contrast, FactorLevels, Term, contrasts};
@@ -41,9 +43,14 @@ pub use regression::{RegressionEffect, mean_effect, place_effect, slope};
 pub use resampling::{RESAMPLES_MAX, RESAMPLES_MIN, Resampling};
 pub use rule::{Rule, Way};
 pub use screen::{
-    Interactions, Mirrored, SETTINGS_MAX, ScreenLooks, Screened, SettingRows, designs, interactions, screened,
+    Interactions, Mirrored, SETTINGS_MAX, ScreenLooks, Screened, SettingRows, designs,
+    interactions, screened,
 };
-pub use series::{LevelShift, SERIES_MAX, STEP_SIDE_MIN, SeriesTrend, lag1_critical, mann_kendall, step};
+pub use series::{
+    LevelShift, SERIES_MAX, STEP_SIDE_MIN, SeriesTrend, lag1_critical, mann_kendall, step,
+};
 pub use student::{critical_t_at, plain_t};
-pub use verdict::{BLOCKS_NEEDED_MAX, Direction, Verdict, blocks_for, effect_found, judge, judge_constant};
+pub use verdict::{
+    BLOCKS_NEEDED_MAX, Direction, Verdict, blocks_for, effect_found, judge, judge_constant,
+};
 pub use warmup::{BUCKETS_MIN, Truncation, mser5, steady_after};

@@ -57,12 +57,22 @@ impl Looks {
         let row = |line: &str| {
             let (of, values) = line.split_once(',')?;
             let enough = of.parse().is_ok_and(|of: u32| of >= comparisons);
-            let values: Vec<f64> = values.split(',').map_while(|value| value.parse().ok()).collect();
-            enough.then(|| values.split_first().map(|(look, ends)| (*look, ends.to_vec())))?
+            let values: Vec<f64> = values
+                .split(',')
+                .map_while(|value| value.parse().ok())
+                .collect();
+            enough.then(|| {
+                values
+                    .split_first()
+                    .map(|(look, ends)| (*look, ends.to_vec()))
+            })?
         };
         // The lines are ascending. A number without a line uses the next larger one, whose boundary is
         // higher.
-        let (look, ends) = TABLE.lines().filter(|line| !line.starts_with('#')).find_map(row)?;
+        let (look, ends) = TABLE
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .find_map(row)?;
         Some(Self { look, ends })
     }
 
@@ -71,7 +81,9 @@ impl Looks {
     /// The intervals mean ± t s/√n are repeated confidence intervals: with probability 95 % *all* intervals
     /// of a run contain the true value, so they also support a verdict of equivalence, or none.
     pub fn look_t(&self, blocks: u32) -> Option<f64> {
-        (BLOCKS_MIN..=BLOCKS_MAX).contains(&blocks).then(|| critical_t_at(self.look, blocks))?
+        (BLOCKS_MIN..=BLOCKS_MAX)
+            .contains(&blocks)
+            .then(|| critical_t_at(self.look, blocks))?
     }
 
     /// Confidence level for an interval that is not based on t, at a look or at the end of a run after this

@@ -38,28 +38,48 @@ const ROUNDING: f64 = 1e-12;
 /// `None` also for too few or too many resamples, for no candidate or more than [`COMPARISONS_MAX`], if rows
 /// differ in length, and with a value that is not finite.
 pub fn joint_t(log_ratios: &[Vec<f64>], resampling: Resampling) -> Option<f64> {
-    let blocks = u32::try_from(log_ratios.len()).ok().filter(|blocks| *blocks >= JOINT_BLOCKS_MIN)?;
+    let blocks = u32::try_from(log_ratios.len())
+        .ok()
+        .filter(|blocks| *blocks >= JOINT_BLOCKS_MIN)?;
     let mut draws = resampling.draws(PURPOSE)?;
     let candidates = log_ratios.first()?.len();
-    let is_whole = |row: &Vec<f64>| row.len() == candidates && row.iter().all(|value| value.is_finite());
+    let is_whole =
+        |row: &Vec<f64>| row.len() == candidates && row.iter().all(|value| value.is_finite());
     if !(1..=COMPARISONS_MAX as usize).contains(&candidates) || !log_ratios.iter().all(is_whole) {
         return None;
     }
-    let columns: Vec<Vec<f64>> = (0..candidates).map(|place| residuals(log_ratios, place)).collect();
+    let columns: Vec<Vec<f64>> = (0..candidates)
+        .map(|place| residuals(log_ratios, place))
+        .collect();
     let exact = blocks <= EXACT_BLOCKS_MAX;
     // All ways to flip without mirror images, which have the same |t|, or the given number of draws.
-    let total = if exact { 1 << (blocks - 1) } else { resampling.resamples as usize };
+    let total = if exact {
+        1 << (blocks - 1)
+    } else {
+        resampling.resamples as usize
+    };
     let mut signs = vec![1.0; log_ratios.len()];
     let largest = |flip: usize| {
         if exact {
             // The last block keeps its sign, because numbers below 2^(n − 1) do not have its bit.
-            signs.iter_mut().enumerate().for_each(|(bit, sign)| *sign = [1.0, -1.0][flip >> bit & 1]);
+            signs
+                .iter_mut()
+                .enumerate()
+                .for_each(|(bit, sign)| *sign = [1.0, -1.0][flip >> bit & 1]);
         } else {
             draws.signs(&mut signs);
         }
-        let correlation =
-            |column: &Vec<f64>| column.iter().zip(&signs).map(|(entry, sign)| sign * entry).sum::<f64>();
-        columns.iter().map(|column| correlation(column).abs()).fold(0.0, f64::max)
+        let correlation = |column: &Vec<f64>| {
+            column
+                .iter()
+                .zip(&signs)
+                .map(|(entry, sign)| sign * entry)
+                .sum::<f64>()
+        };
+        columns
+            .iter()
+            .map(|column| correlation(column).abs())
+            .fold(0.0, f64::max)
     };
     let mut largest: Vec<f64> = (0..total).map(largest).collect();
     largest.sort_by(f64::total_cmp);
@@ -67,7 +87,10 @@ pub fn joint_t(log_ratios: &[Vec<f64>], resampling: Resampling) -> Option<f64> {
     // flips are drawn.
     let ways = total + usize::from(!exact);
     let rank = ((1.0 - ALPHA) * ways as f64 * (1.0 - ROUNDING)).ceil() as usize;
-    let joint = largest.get(rank.max(1) - 1).and_then(|r| t_of(*r, blocks)).filter(|t| *t > 0.0)?;
+    let joint = largest
+        .get(rank.max(1) - 1)
+        .and_then(|r| t_of(*r, blocks))
+        .filter(|t| *t > 0.0)?;
     Some(joint.max(plain_t(blocks, 1.0 - ALPHA)?))
 }
 
@@ -78,7 +101,9 @@ pub fn joint_t(log_ratios: &[Vec<f64>], resampling: Resampling) -> Option<f64> {
 fn residuals(log_ratios: &[Vec<f64>], candidate: usize) -> Vec<f64> {
     let n = log_ratios.len() as f64;
     let scaled = |values: Vec<f64>| {
-        let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+        let largest = values
+            .iter()
+            .fold(0.0, |largest: f64, value| largest.max(value.abs()));
         values
             .into_iter()
             .map(|value| if largest > 0.0 { value / largest } else { 0.0 })
@@ -86,10 +111,18 @@ fn residuals(log_ratios: &[Vec<f64>], candidate: usize) -> Vec<f64> {
     };
     let seen = scaled(log_ratios.iter().map(|row| row[candidate]).collect());
     let mean = seen.iter().sum::<f64>() / n;
-    let residual = |value: &f64| if (value - mean).abs() <= ROUNDING { 0.0 } else { value - mean };
+    let residual = |value: &f64| {
+        if (value - mean).abs() <= ROUNDING {
+            0.0
+        } else {
+            value - mean
+        }
+    };
     let rest = scaled(seen.iter().map(residual).collect());
     let length = (n * rest.iter().map(|value| value * value).sum::<f64>()).sqrt();
-    rest.into_iter().map(|value| if length > 0.0 { value / length } else { 0.0 }).collect()
+    rest.into_iter()
+        .map(|value| if length > 0.0 { value / length } else { 0.0 })
+        .collect()
 }
 
 /// Converts |S|/√(n V) to |t|. `None` if it is infinite.

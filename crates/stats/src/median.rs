@@ -5,7 +5,11 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_by(f64::total_cmp);
     let upper = *sorted.get(sorted.len() / 2)?;
-    Some(if sorted.len() % 2 == 1 { upper } else { (sorted[sorted.len() / 2 - 1] + upper) / 2.0 })
+    Some(if sorted.len() % 2 == 1 {
+        upper
+    } else {
+        (sorted[sorted.len() / 2 - 1] + upper) / 2.0
+    })
 }
 
 /// Middle item by `key`, the greater of two. For counts, which have no halves, and for items with further
@@ -26,7 +30,13 @@ mod tests {
         assert_eq!(median([3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median([4.0, 1.0, 3.0, 2.0]), Some(2.5));
         assert_eq!(median([]), None);
-        assert_eq!(middle_by([4_u32, 1, 3, 2], |count| f64::from(*count)), Some(3));
-        assert_eq!(middle_by(Vec::<u32>::new(), |count| f64::from(*count)), None);
+        assert_eq!(
+            middle_by([4_u32, 1, 3, 2], |count| f64::from(*count)),
+            Some(3)
+        );
+        assert_eq!(
+            middle_by(Vec::<u32>::new(), |count| f64::from(*count)),
+            None
+        );
     }
 }

@@ -29,7 +29,11 @@ pub fn mean_effect(values: &[f64]) -> Option<RegressionEffect> {
     }
     let n = values.len() as f64;
     let t = value / (sd / n.sqrt());
-    Some(RegressionEffect { value, t, p: two_sided_p(t, n - 1.0) })
+    Some(RegressionEffect {
+        value,
+        t,
+        p: two_sided_p(t, n - 1.0),
+    })
 }
 
 /// Slope of the least-squares line through points (x, y), in units of y per unit of x.
@@ -39,7 +43,10 @@ pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
     let (mean_x, mean_y) = (mean(|point| point.0), mean(|point| point.1));
-    let across: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+    let across: f64 = points
+        .iter()
+        .map(|(x, y)| (x - mean_x) * (y - mean_y))
+        .sum();
     let along: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
     Some(across / along).filter(|slope| slope.is_finite() && points.len() >= 2)
 }
@@ -59,15 +66,20 @@ pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
 /// `None` also if the order never changes, without noise, or with a value that is not finite.
 pub fn place_effect(rows: &[Vec<(f64, f64)>]) -> Option<RegressionEffect> {
     let columns = rows.first()?.len();
-    let freedom =
-        ((rows.len() - 1) * columns.checked_sub(1)?).checked_sub(1).filter(|left| *left > 0)? as f64;
+    let freedom = ((rows.len() - 1) * columns.checked_sub(1)?)
+        .checked_sub(1)
+        .filter(|left| *left > 0)? as f64;
     if rows.iter().any(|row| row.len() != columns) {
         return None;
     }
     let places = without_means(rows, columns, |cell| cell.0);
     let values = without_means(rows, columns, |cell| cell.1);
-    let product =
-        |one: &[f64], other: &[f64]| one.iter().zip(other).map(|(one, other)| one * other).sum::<f64>();
+    let product = |one: &[f64], other: &[f64]| {
+        one.iter()
+            .zip(other)
+            .map(|(one, other)| one * other)
+            .sum::<f64>()
+    };
     let (along, all) = (product(&places, &places), product(&values, &values));
     // Positions are integers, so a tiny remainder of an order that never changes is rounding error.
     if along.is_nan() || along < 1e-9 {
@@ -78,7 +90,11 @@ pub fn place_effect(rows: &[Vec<(f64, f64)>]) -> Option<RegressionEffect> {
     let noise = (rest / freedom / along).sqrt();
     let t = value / noise;
     // A tiny remainder of values that are explained completely is rounding error, too.
-    (t.is_finite() && rest > all * 1e-12).then(|| RegressionEffect { value, t, p: two_sided_p(t, freedom) })
+    (t.is_finite() && rest > all * 1e-12).then(|| RegressionEffect {
+        value,
+        t,
+        p: two_sided_p(t, freedom),
+    })
 }
 
 /// Values row by row, less the means of row and column.
@@ -89,7 +105,10 @@ fn without_means(rows: &[Vec<(f64, f64)>], columns: usize, of: fn(&(f64, f64)) -
     let all = mean(&mut column_means.iter().copied(), columns);
     let rest = |row: &Vec<(f64, f64)>| {
         let row_mean = mean(&mut row.iter().map(of), columns);
-        let cells = row.iter().zip(&column_means).map(|(cell, column)| of(cell) - row_mean - column + all);
+        let cells = row
+            .iter()
+            .zip(&column_means)
+            .map(|(cell, column)| of(cell) - row_mean - column + all);
         cells.collect::<Vec<f64>>()
     };
     rows.iter().flat_map(rest).collect()
@@ -107,10 +126,20 @@ mod tests {
         assert_eq!(slope(&[(1.0, 2.0)]), None);
         assert_eq!(slope(&[(1.0, 2.0), (1.0, 3.0)]), None);
         assert_eq!(place_effect(&[]), None);
-        let always =
-            vec![vec![(0.0, 1.0), (1.0, 2.0)], vec![(0.0, 1.5), (1.0, 2.1)], vec![(0.0, 1.2), (1.0, 2.2)]];
-        assert_eq!(place_effect(&always), None, "with one order place and variant are the same");
-        assert_eq!(place_effect(&[vec![(0.0, 1.0), (1.0, 2.0)], vec![(0.0, 1.0)]]), None);
+        let always = vec![
+            vec![(0.0, 1.0), (1.0, 2.0)],
+            vec![(0.0, 1.5), (1.0, 2.1)],
+            vec![(0.0, 1.2), (1.0, 2.2)],
+        ];
+        assert_eq!(
+            place_effect(&always),
+            None,
+            "with one order place and variant are the same"
+        );
+        assert_eq!(
+            place_effect(&[vec![(0.0, 1.0), (1.0, 2.0)], vec![(0.0, 1.0)]]),
+            None
+        );
         assert_eq!(place_effect(&[vec![(0.0, 1.0)], vec![(0.0, 1.0)]]), None);
     }
 }

@@ -38,12 +38,21 @@ impl Rule {
     /// Looks after every block, for the given number of comparisons. `None` outside 1 to
     /// [`crate::COMPARISONS_MAX`].
     pub fn each_block(comparisons: u32, ended: Option<u32>) -> Option<Rule> {
-        Some(Rule { comparisons, way: Way::EachBlock { looks: Looks::new(comparisons)?, ended } })
+        Some(Rule {
+            comparisons,
+            way: Way::EachBlock {
+                looks: Looks::new(comparisons)?,
+                ended,
+            },
+        })
     }
 
     /// Looks once at the end. `None` outside 1 to [`COMPARISONS_MAX`].
     pub fn once(comparisons: u32) -> Option<Rule> {
-        Some(Rule { comparisons: shared(comparisons)?, way: Way::Once })
+        Some(Rule {
+            comparisons: shared(comparisons)?,
+            way: Way::Once,
+        })
     }
 
     /// Confidence level for an interval that is not based on t but shares the error rate with those that are.

@@ -51,14 +51,22 @@ pub fn mann_kendall(values: &[f64]) -> Option<SeriesTrend> {
         return None;
     }
     let pairs = || (0..n).flat_map(|late| (0..late).map(move |early| (early, late)));
-    let s: i64 = pairs().map(|(early, late)| sign(values[late] - values[early])).sum();
-    let slope = |(early, late): (usize, usize)| (values[late] - values[early]) / (late as f64 - early as f64);
+    let s: i64 = pairs()
+        .map(|(early, late)| sign(values[late] - values[early]))
+        .sum();
+    let slope = |(early, late): (usize, usize)| {
+        (values[late] - values[early]) / (late as f64 - early as f64)
+    };
     let slope = median(pairs().map(slope))?;
     let all = n * (n - 1) / 2;
     // Two orders with the same |S| are reverses of each other. With ties |S| may be impossible for an order
     // without them. The next smaller |S| is then used.
     let fewer = (all - s.unsigned_abs() as usize).div_ceil(2);
-    let p = if s == 0 { 1.0 } else { (2.0 * inversions_at_most(n, fewer)).min(1.0) };
+    let p = if s == 0 {
+        1.0
+    } else {
+        (2.0 * inversions_at_most(n, fewer)).min(1.0)
+    };
     Some(SeriesTrend { s, p, slope })
 }
 
@@ -105,8 +113,14 @@ pub fn step(values: &[f64]) -> Option<LevelShift> {
     let splits = STEP_SIDE_MIN..=n - STEP_SIDE_MIN;
     let places = (n - 2 * STEP_SIDE_MIN + 1) as f64;
     let at = |after: usize| (after, difference_and_t(&values[..after], &values[after..]));
-    let (after, (difference, t)) = splits.map(at).max_by(|one, other| one.1.1.total_cmp(&other.1.1))?;
-    Some(LevelShift { after, difference, p: (places * two_sided_p(t, (n - 2) as f64)).min(1.0) })
+    let (after, (difference, t)) = splits
+        .map(at)
+        .max_by(|one, other| one.1.1.total_cmp(&other.1.1))?;
+    Some(LevelShift {
+        after,
+        difference,
+        p: (places * two_sided_p(t, (n - 2) as f64)).min(1.0),
+    })
 }
 
 /// Mean of the second minus mean of the first, and Student's |t| with a common variance. Infinite if neither
@@ -143,13 +157,20 @@ mod tests {
 
     #[test]
     fn what_is_too_little_or_no_number_has_no_answer() {
-        for values in [&[][..], &[1.0, 2.0], &[1.0, f64::NAN, 2.0, 3.0, 4.0, 5.0, 6.0]] {
+        for values in [
+            &[][..],
+            &[1.0, 2.0],
+            &[1.0, f64::NAN, 2.0, 3.0, 4.0, 5.0, 6.0],
+        ] {
             assert_eq!(mann_kendall(values), None, "{values:?}");
             assert_eq!(step(values), None, "{values:?}");
         }
         assert_eq!(step(&[1.0; 9]), None, "without spread there is no step");
         assert_eq!(mann_kendall(&vec![1.0; SERIES_MAX + 1]), None);
-        assert_eq!((lag1_critical(3, 0.001), lag1_critical(10, 0.0)), (None, None));
+        assert_eq!(
+            (lag1_critical(3, 0.001), lag1_critical(10, 0.0)),
+            (None, None)
+        );
     }
 
     #[test]

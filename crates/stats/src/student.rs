@@ -48,7 +48,13 @@ pub(crate) fn is_share(value: f64) -> bool {
 /// Probability outside ±t with these degrees of freedom, which need not be an integer. 1 if it is not finite.
 pub(crate) fn two_sided_p(t: f64, freedom: f64) -> f64 {
     let below = StudentsT::new(0.0, 1.0, freedom).map(|distribution| distribution.cdf(-t.abs()));
-    below.map_or(1.0, |share| if share.is_finite() { (2.0 * share).min(1.0) } else { 1.0 })
+    below.map_or(1.0, |share| {
+        if share.is_finite() {
+            (2.0 * share).min(1.0)
+        } else {
+            1.0
+        }
+    })
 }
 
 /// The t with probability `p` outside ±t. `None` below 2 blocks. Computed from the lower tail, where a small
@@ -64,14 +70,16 @@ fn two_sided_t(blocks: u32, p: f64) -> Option<f64> {
 
 /// Like [`two_sided_t`], with degrees of freedom that need not be an integer. Fewer than one count as one.
 pub(crate) fn two_sided_t_of(freedom: f64, p: f64) -> f64 {
-    let distribution =
-        StudentsT::new(0.0, 1.0, freedom.max(1.0)).expect("unit scale and at least one degree of freedom");
+    let distribution = StudentsT::new(0.0, 1.0, freedom.max(1.0))
+        .expect("unit scale and at least one degree of freedom");
     -distribution.inverse_cdf(p / 2.0)
 }
 
 /// Probability of a larger ratio of two equal variances with these degrees of freedom. 0 if the ratio is not
 /// finite.
 pub(crate) fn f_above(ratio: f64, above: f64, below: f64) -> f64 {
-    let distribution = FisherSnedecor::new(above, below).ok().filter(|_| ratio.is_finite());
+    let distribution = FisherSnedecor::new(above, below)
+        .ok()
+        .filter(|_| ratio.is_finite());
     distribution.map_or(0.0, |distribution| distribution.sf(ratio))
 }

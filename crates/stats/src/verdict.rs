@@ -46,7 +46,9 @@ pub enum Direction {
 /// `Equivalent` is the two one-sided tests of Schuirmann (1987) with the whole interval instead of one of 1 −
 /// 2α. This is stricter than necessary, so that one interval supports every verdict.
 pub fn judge(estimate: &Estimate, margin: f64, direction: Direction) -> Verdict {
-    let Estimate { blocks, low, high, .. } = *estimate;
+    let Estimate {
+        blocks, low, high, ..
+    } = *estimate;
     of_interval(blocks, (low, high), margin, direction)
 }
 
@@ -56,7 +58,11 @@ pub fn judge(estimate: &Estimate, margin: f64, direction: Direction) -> Verdict 
 /// the same ratio, so the first look decides. A ratio of 1 is no difference, and with a margin of 0 it has no
 /// verdict.
 pub fn judge_constant(ratio: f64, blocks: u32, margin: f64, direction: Direction) -> Verdict {
-    let ratio = if (ratio - 1.0).abs() <= CONSTANT_ROUNDING { 1.0 } else { ratio };
+    let ratio = if (ratio - 1.0).abs() <= CONSTANT_ROUNDING {
+        1.0
+    } else {
+        ratio
+    };
     of_interval(blocks, (ratio, ratio), margin, direction)
 }
 
@@ -99,7 +105,8 @@ pub fn blocks_for(ln_ratio: f64, sd_log: f64, power: f64, rule: &Rule) -> Option
         rule.forecast_t(blocks).is_some_and(|t| room(t) >= z)
     };
     let all: Vec<u32> = (BLOCKS_MIN..=BLOCKS_NEEDED_MAX).collect();
-    all.get(all.partition_point(|blocks| !found(*blocks))).copied()
+    all.get(all.partition_point(|blocks| !found(*blocks)))
+        .copied()
 }
 
 /// Smallest true difference, as the natural logarithm of a ratio, that is found with probability `power` in
@@ -107,7 +114,11 @@ pub fn blocks_for(ln_ratio: f64, sd_log: f64, power: f64, rule: &Rule) -> Option
 /// blocks, without spread, and for a value that is not finite.
 pub fn effect_found(blocks: u32, sd_log: f64, power: f64, rule: &Rule) -> Option<f64> {
     let z = student::normal_quantile(power.clamp(0.5, 0.999));
-    let t = if blocks < BLOCKS_MIN { None } else { rule.forecast_t(blocks) };
+    let t = if blocks < BLOCKS_MIN {
+        None
+    } else {
+        rule.forecast_t(blocks)
+    };
     t.map(|t| (t + z) * sd_log / f64::from(blocks).sqrt())
         .filter(|effect| *effect > 0.0 && effect.is_finite())
 }

@@ -43,13 +43,25 @@ pub struct Truncation {
 /// not steady in about one of ten cases: see `docs/methodology.md`.
 pub fn mser5(series: &[f64]) -> Truncation {
     if series.len() < BUCKETS_MIN || series.iter().any(|value| !value.is_finite()) {
-        return Truncation { buckets: 0, steady: false };
+        return Truncation {
+            buckets: 0,
+            steady: false,
+        };
     }
-    let size = if series.len() < LONG { BATCH.1 } else { BATCH.0 };
-    let batches: Vec<f64> =
-        series.chunks_exact(size).map(|batch| batch.iter().sum::<f64>() / size as f64).collect();
+    let size = if series.len() < LONG {
+        BATCH.1
+    } else {
+        BATCH.0
+    };
+    let batches: Vec<f64> = series
+        .chunks_exact(size)
+        .map(|batch| batch.iter().sum::<f64>() / size as f64)
+        .collect();
     let cut = best_cut(&batches);
-    Truncation { buckets: cut * size, steady: 2 * cut <= batches.len() }
+    Truncation {
+        buckets: cut * size,
+        steady: 2 * cut <= batches.len(),
+    }
 }
 
 /// Relative tolerance of medians around the final level of a series.
@@ -70,7 +82,11 @@ pub fn steady_after(series: &[f64]) -> Option<usize> {
     let is_long = series.len() >= BUCKETS_MIN && series.iter().all(|value| value.is_finite());
     let third = series.len() / 3;
     if is_long && !moves(&series[third..]) {
-        return Some(if found.steady { found.buckets.min(third) } else { third });
+        return Some(if found.steady {
+            found.buckets.min(third)
+        } else {
+            third
+        });
     }
     if found.steady || !is_long {
         return found.steady.then_some(found.buckets);
@@ -78,7 +94,8 @@ pub fn steady_after(series: &[f64]) -> Option<usize> {
     let (half, quarter) = (series.len() / 2, series.len() / 4);
     let level = median(series[half..].iter().copied())?;
     let is_near = |of: &[f64]| {
-        median(of.iter().copied()).is_some_and(|median| (median / level - 1.0).abs() <= LEVEL_TOLERANCE)
+        median(of.iter().copied())
+            .is_some_and(|median| (median / level - 1.0).abs() <= LEVEL_TOLERANCE)
     };
     let is_level = is_near(&series[half..half + quarter]) && is_near(&series[half + quarter..]);
     (0..=half).find(|start| is_level && is_near(&series[*start..*start + BATCH.0]))
@@ -86,9 +103,15 @@ pub fn steady_after(series: &[f64]) -> Option<usize> {
 
 /// Whether the means of the two halves differ by more than the noise between neighbours.
 fn moves(series: &[f64]) -> bool {
-    let pairs: Vec<f64> = series.chunks_exact(BATCH.1).map(|pair| pair.iter().sum()).collect();
+    let pairs: Vec<f64> = series
+        .chunks_exact(BATCH.1)
+        .map(|pair| pair.iter().sum())
+        .collect();
     let (first, second) = pairs.split_at(pairs.len() / 2);
-    let ((one, variance), (other, more)) = (mean_and_variance_of_it(first), mean_and_variance_of_it(second));
+    let ((one, variance), (other, more)) = (
+        mean_and_variance_of_it(first),
+        mean_and_variance_of_it(second),
+    );
     (one - other).abs() > MOVES_Z * (variance + more).sqrt()
 }
 

@@ -33,7 +33,12 @@ const PRINT: Ban = Ban {
     in_tests: true,
     remedy: "return the text or send an event; only crates/cli writes to the terminal",
 };
-const DEBUG: Ban = Ban { call: "dbg!", allowed: |_| false, in_tests: false, remedy: "take it out" };
+const DEBUG: Ban = Ban {
+    call: "dbg!",
+    allowed: |_| false,
+    in_tests: false,
+    remedy: "take it out",
+};
 const UNWRITTEN: Ban = Ban {
     call: "a stand-in for code",
     allowed: |_| false,
@@ -57,7 +62,11 @@ const TEMPORARY: Ban = Ban {
 };
 
 pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
-    tree.files().iter().filter_map(|file| Some(banned_calls(file, file.parsed()?))).flatten().collect()
+    tree.files()
+        .iter()
+        .filter_map(|file| Some(banned_calls(file, file.parsed()?)))
+        .flatten()
+        .collect()
 }
 
 fn banned_calls(file: &File, code: &ParsedCode) -> Vec<TidyFinding> {
@@ -68,15 +77,23 @@ fn banned_calls(file: &File, code: &ParsedCode) -> Vec<TidyFinding> {
     };
     calls.retain(|(ban, place)| !is_allowed(ban, *place));
     let finding = |(ban, place): (Ban, LineColumn)| {
-        file.finding(place.line, format!("{} is not used here", ban.call), ban.remedy)
+        file.finding(
+            place.line,
+            format!("{} is not used here", ban.call),
+            ban.remedy,
+        )
     };
     calls.into_iter().map(finding).collect()
 }
 
 // Build scripts communicate with cargo by printing. xtask, examples and benches are run by people.
 fn may_print(file: &File) -> bool {
-    ["crates/cli/", "xtask/", "bench/"].iter().any(|root| file.path.starts_with(root))
-        || ["examples", "benches"].iter().any(|folder| file.is_below(folder))
+    ["crates/cli/", "xtask/", "bench/"]
+        .iter()
+        .any(|root| file.path.starts_with(root))
+        || ["examples", "benches"]
+            .iter()
+            .any(|folder| file.is_below(folder))
         || file.name() == "build.rs"
 }
 
@@ -115,12 +132,18 @@ fn collect(tokens: TokenStream, calls: &mut Vec<(Ban, LineColumn)>) {
 fn ban_at(tokens: &[TokenTree]) -> Option<Ban> {
     use TokenTree::{Group, Ident, Punct};
     match tokens {
-        [Ident(name), Punct(bang), Group(_), ..] if bang.as_char() == '!' => macro_ban(&name.to_string()),
-        [Punct(dot), Ident(name), Group(arguments), ..] if dot.as_char() == '.' && name == "unwrap" => {
+        [Ident(name), Punct(bang), Group(_), ..] if bang.as_char() == '!' => {
+            macro_ban(&name.to_string())
+        }
+        [Punct(dot), Ident(name), Group(arguments), ..]
+            if dot.as_char() == '.' && name == "unwrap" =>
+        {
             is_empty_call(arguments).then_some(UNWRAP)
         }
         // As a function by path: `Option::unwrap`.
-        [Punct(colon), Ident(name), ..] if colon.as_char() == ':' && name == "unwrap" => Some(UNWRAP),
+        [Punct(colon), Ident(name), ..] if colon.as_char() == ':' && name == "unwrap" => {
+            Some(UNWRAP)
+        }
         [Ident(module), Punct(first), Punct(second), last, ..]
             if module == "Command" && first.as_char() == ':' && second.as_char() == ':' =>
         {

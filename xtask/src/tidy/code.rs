@@ -34,7 +34,13 @@ impl ParsedCode {
         let (functions, test_modules, test_spans) = (Vec::new(), Vec::new(), Vec::new());
         let (tokens, mut starts) = (text.parse::<TokenStream>()?, Vec::new());
         collect_starts(tokens.clone(), &mut starts);
-        let mut code = Self { tokens, functions, test_modules, test_spans, starts };
+        let mut code = Self {
+            tokens,
+            functions,
+            test_modules,
+            test_spans,
+            starts,
+        };
         if is_for_tests(&syntax.attrs) {
             code.mark_test(syntax.span());
         }
@@ -44,12 +50,17 @@ impl ParsedCode {
 
     /// Whether this position is inside a test-only item.
     pub fn is_test_at(&self, place: LineColumn) -> bool {
-        self.test_spans.iter().any(|(start, end)| (start..=end).contains(&&place))
+        self.test_spans
+            .iter()
+            .any(|(start, end)| (start..=end).contains(&&place))
     }
 
     /// Number of tokens outside of what only tests see.
     pub fn size(&self) -> usize {
-        self.starts.iter().filter(|start| !self.is_test_at(**start)).count()
+        self.starts
+            .iter()
+            .filter(|start| !self.is_test_at(**start))
+            .count()
     }
 
     /// Number of tokens of a function.
@@ -64,7 +75,11 @@ impl ParsedCode {
 
     fn add_function(&mut self, signature: &Signature, end: LineColumn) {
         let start = signature.span().start();
-        self.functions.push(Function { name: signature.ident.to_string(), start, end });
+        self.functions.push(Function {
+            name: signature.ident.to_string(),
+            start,
+            end,
+        });
     }
 }
 
@@ -72,8 +87,13 @@ impl ParsedCode {
 fn collect_starts(tokens: TokenStream, starts: &mut Vec<LineColumn>) {
     let mut is_attribute = false;
     for token in tokens {
-        let is_doc =
-            |group: &Group| group.stream().into_iter().next().is_some_and(|first| first.to_string() == "doc");
+        let is_doc = |group: &Group| {
+            group
+                .stream()
+                .into_iter()
+                .next()
+                .is_some_and(|first| first.to_string() == "doc")
+        };
         match &token {
             TokenTree::Group(group) if is_attribute && is_doc(group) => {
                 starts.pop();
@@ -87,7 +107,8 @@ fn collect_starts(tokens: TokenStream, starts: &mut Vec<LineColumn>) {
                 starts.push(token.span().start());
             }
         }
-        is_attribute = matches!(&token, TokenTree::Punct(mark) if ['#', '!'].contains(&mark.as_char()));
+        is_attribute =
+            matches!(&token, TokenTree::Punct(mark) if ['#', '!'].contains(&mark.as_char()));
     }
 }
 
@@ -131,10 +152,13 @@ impl<'ast> Visit<'ast> for ParsedCode {
 /// `test`.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
-        Meta::Path(path) => path.segments.last().is_some_and(|last| last.ident == "test"),
-        Meta::List(list) if list.path.is_ident("cfg") => {
-            list.parse_args::<Meta>().is_ok_and(|condition| needs_test(&condition))
-        }
+        Meta::Path(path) => path
+            .segments
+            .last()
+            .is_some_and(|last| last.ident == "test"),
+        Meta::List(list) if list.path.is_ident("cfg") => list
+            .parse_args::<Meta>()
+            .is_ok_and(|condition| needs_test(&condition)),
         _ => false,
     })
 }
@@ -174,7 +198,11 @@ fn attributes_of(item: &Item) -> &[Attribute] {
 pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
     let unparsed = |file: &File| {
         let error = file.code.as_ref()?.as_ref().err()?;
-        Some(file.finding(error.span().start().line, format!("not Rust: {error}"), "see cargo check"))
+        Some(file.finding(
+            error.span().start().line,
+            format!("not Rust: {error}"),
+            "see cargo check",
+        ))
     };
     tree.files().iter().filter_map(unparsed).collect()
 }

@@ -39,7 +39,10 @@ fn figures(file: &File, code: &ParsedCode) -> Vec<TidyFinding> {
     let mut found = Vec::new();
     collect(code.tokens.clone(), &mut found);
     found.retain(|(_, place)| !code.is_test_at(*place));
-    found.into_iter().map(|(what, place)| file.finding(place.line, what.to_owned(), REMEDY)).collect()
+    found
+        .into_iter()
+        .map(|(what, place)| file.finding(place.line, what.to_owned(), REMEDY))
+        .collect()
 }
 
 fn collect(tokens: TokenStream, found: &mut Vec<(&'static str, LineColumn)>) {
@@ -54,7 +57,10 @@ fn collect(tokens: TokenStream, found: &mut Vec<(&'static str, LineColumn)>) {
                 }
                 collect(group.stream(), found);
             }
-            TokenTree::Group(_) | TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            TokenTree::Group(_)
+            | TokenTree::Ident(_)
+            | TokenTree::Punct(_)
+            | TokenTree::Literal(_) => {}
         }
     }
 }
@@ -65,9 +71,13 @@ fn formats_a_figure(literal: &str) -> bool {
     let text = literal.replace("{{", "").replace("}}", "");
     literal.contains('"')
         && text.split('{').skip(1).any(|part| {
-            let of =
-                part.split_once('}').and_then(|(inside, _)| inside.split_once(':')).map_or("", |(_, of)| of);
-            let is_format = of.chars().all(|c| c.is_ascii_alphanumeric() || "<>^+#.*_$?".contains(c));
+            let of = part
+                .split_once('}')
+                .and_then(|(inside, _)| inside.split_once(':'))
+                .map_or("", |(_, of)| of);
+            let is_format = of
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "<>^+#.*_$?".contains(c));
             is_format && (of.contains('+') || of.contains('.') && !of.ends_with('e'))
         })
 }

@@ -7,14 +7,21 @@ use super::tree::File;
 use super::{SourceTree, TidyFinding};
 
 pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
-    let pages = tree.files().iter().filter(|file| file.extension() == Some("md") && !file.is_below("vendor"));
+    let pages = tree
+        .files()
+        .iter()
+        .filter(|file| file.extension() == Some("md") && !file.is_below("vendor"));
     pages.flat_map(|page| broken_links(tree, page)).collect()
 }
 
 fn broken_links(tree: &SourceTree, page: &File) -> Vec<TidyFinding> {
-    let broken = links_of(&page.text).into_iter().filter(|(link, _)| is_broken(tree, page, link));
+    let broken = links_of(&page.text)
+        .into_iter()
+        .filter(|(link, _)| is_broken(tree, page, link));
     let remedy = "mend the link, or write the page";
-    broken.map(|(link, at)| page.finding_at(at, format!("`{link}` leads nowhere"), remedy)).collect()
+    broken
+        .map(|(link, at)| page.finding_at(at, format!("`{link}` leads nowhere"), remedy))
+        .collect()
 }
 
 /// Returns all links and images of a page with their byte offsets, including HTML but not code.
@@ -37,7 +44,9 @@ fn links_of(text: &str) -> Vec<(String, usize)> {
 
 fn html_links(html: &str) -> impl Iterator<Item = &str> {
     let attributes = [" href=\"", " src=\"", " srcset=\""].into_iter();
-    attributes.flat_map(move |it| html.split(it).skip(1)).filter_map(|rest| rest.split('"').next())
+    attributes
+        .flat_map(move |it| html.split(it).skip(1))
+        .filter_map(|rest| rest.split('"').next())
 }
 
 /// Whether a link should lead into the tree and does not.
@@ -50,8 +59,11 @@ fn is_broken(tree: &SourceTree, page: &File, link: &str) -> bool {
 
 /// Resolves a link relative to its page, or to the root if it begins with `/`. `None` if it leaves the tree.
 fn target_of(page: &File, path: &str) -> Option<String> {
-    let start =
-        if path.starts_with('/') { "" } else { page.path.rsplit_once('/').map_or("", |(folder, _)| folder) };
+    let start = if path.starts_with('/') {
+        ""
+    } else {
+        page.path.rsplit_once('/').map_or("", |(folder, _)| folder)
+    };
     let mut parts: Vec<&str> = Vec::new();
     for part in start.split('/').chain(path.split('/')) {
         match part {

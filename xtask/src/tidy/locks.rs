@@ -14,13 +14,20 @@ pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
 fn foreign_hosts(file: &File) -> Vec<TidyFinding> {
     let is_public: fn(&str) -> bool = match file.name() {
         "Cargo.lock" => |line| line == CARGO_INDEX_LINE,
-        "package-lock.json" => |line| line.starts_with(NPM_FUNDING[0]) || line.starts_with(NPM_FUNDING[1]),
+        "package-lock.json" => {
+            |line| line.starts_with(NPM_FUNDING[0]) || line.starts_with(NPM_FUNDING[1])
+        }
         _ => return Vec::new(),
     };
     let lines = (1..).zip(file.text.lines().map(str::trim));
     let foreign = lines.filter(|(_, line)| line.contains("://") && !is_public(line));
     let remedy = "make the lock file anew with omit-lockfile-registry-resolved in .npmrc";
-    let finding =
-        |(number, line)| file.finding(number, format!("`{line}` ties the lock file to a host"), remedy);
+    let finding = |(number, line)| {
+        file.finding(
+            number,
+            format!("`{line}` ties the lock file to a host"),
+            remedy,
+        )
+    };
     foreign.map(finding).collect()
 }

@@ -9,7 +9,11 @@ const LOCK_FILES: [&str; 2] = ["Cargo.lock", "package-lock.json"];
 
 pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
     let is_ours = |file: &&File| !file.is_below("vendor") && !LOCK_FILES.contains(&file.name());
-    tree.files().iter().filter(is_ours).flat_map(marks).collect()
+    tree.files()
+        .iter()
+        .filter(is_ours)
+        .flat_map(marks)
+        .collect()
 }
 
 fn marks(file: &File) -> Vec<TidyFinding> {

@@ -11,7 +11,11 @@ pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
     // A banned folder is reported once, at its first file.
     let mut by_entry = BTreeMap::new();
     for file in tree.files() {
-        let ends = file.path.match_indices('/').map(|(end, _)| end).chain([file.path.len()]);
+        let ends = file
+            .path
+            .match_indices('/')
+            .map(|(end, _)| end)
+            .chain([file.path.len()]);
         for (part, end) in file.path.split('/').zip(ends) {
             let stem = part.split('.').next().unwrap_or(part).to_lowercase();
             if BANNED.contains(&stem.as_str()) {

@@ -28,14 +28,25 @@ fn tidy(files: &[(&str, &str)]) -> Vec<String> {
 fn assert_found(files: &[(&str, &str)], beginnings: &[&str]) {
     let found = tidy(files);
     let as_expected = found.len() == beginnings.len()
-        && found.iter().zip(beginnings).all(|(line, beginning)| line.starts_with(beginning));
-    assert!(as_expected, "expected\n  {}\nfound\n  {}", beginnings.join("\n  "), found.join("\n  "));
+        && found
+            .iter()
+            .zip(beginnings)
+            .all(|(line, beginning)| line.starts_with(beginning));
+    assert!(
+        as_expected,
+        "expected\n  {}\nfound\n  {}",
+        beginnings.join("\n  "),
+        found.join("\n  ")
+    );
 }
 
 /// A function of so many tokens, with its header.
 fn function_of(tokens: usize) -> String {
     // `fn long() {}` are six, and each `;` one.
-    format!("//! Long.\nfn long() {{\n{}}}\n", "    ;\n".repeat(tokens - 6))
+    format!(
+        "//! Long.\nfn long() {{\n{}}}\n",
+        "    ;\n".repeat(tokens - 6)
+    )
 }
 
 #[test]
@@ -54,16 +65,31 @@ fn a_tree_that_keeps_the_rules_is_clean() {
         ("README.md", page),
         ("docs/page.md", "[up](../README.md) and METHODOLOGY"),
         ("targets/app/package-lock.json", package_lock),
-        ("crates/lab/Cargo.toml", "[dependencies]\nplan.workspace = true\nserde.workspace = true\n"),
+        (
+            "crates/lab/Cargo.toml",
+            "[dependencies]\nplan.workspace = true\nserde.workspace = true\n",
+        ),
         ("crates/lab/src/lib.rs", talks_about_it),
-        ("crates/plan/Cargo.toml", "[dev-dependencies]\nstats.workspace = true\n"),
+        (
+            "crates/plan/Cargo.toml",
+            "[dev-dependencies]\nstats.workspace = true\n",
+        ),
         ("crates/plan/src/lib.rs", tests_inside),
-        ("crates/plan/src/model.rs", &function_of(920)),
+        ("crates/plan/src/model.rs", &function_of(950)),
         ("crates/plan/src/model/tests.rs", &long_test),
         ("crates/services/Cargo.toml", ""),
-        ("crates/plan/tests/whole.rs", "//! Header.\nfn f() { g().unwrap(); }\n"),
-        ("crates/cli/src/main.rs", "//! Header.\nfn main() { println!(\"x\"); std::process::exit(1) }\n"),
-        ("crates/load/examples/a.rs", "//! Header.\nfn main() { println!(\"x\"); }\n"),
+        (
+            "crates/plan/tests/whole.rs",
+            "//! Header.\nfn f() { g().unwrap(); }\n",
+        ),
+        (
+            "crates/cli/src/main.rs",
+            "//! Header.\nfn main() { println!(\"x\"); std::process::exit(1) }\n",
+        ),
+        (
+            "crates/load/examples/a.rs",
+            "//! Header.\nfn main() { println!(\"x\"); }\n",
+        ),
         ("web/table.js", &"x();\n".repeat(600)),
         ("node_modules/common/a.js", "// TO\u{44}O\n"),
     ];
@@ -78,28 +104,50 @@ fn crates_are_in_the_picture_use_what_it_allows_and_their_tests_make_no_ring() {
             "crates/plan/Cargo.toml",
             "[package]\n\n[dependencies]\nserde.workspace = true\nlab.workspace = true\n",
         ),
-        ("crates/stats/Cargo.toml", "[target.'cfg(unix)'.dependencies]\nx-plan = { path = \"../plan\" }\n"),
-        ("crates/lab/Cargo.toml", "[dependencies.plan]\nworkspace = true\n"),
+        (
+            "crates/stats/Cargo.toml",
+            "[target.'cfg(unix)'.dependencies]\nx-plan = { path = \"../plan\" }\n",
+        ),
+        (
+            "crates/lab/Cargo.toml",
+            "[dependencies.plan]\nworkspace = true\n",
+        ),
     ];
-    let expected =
-        ["crates/plan/Cargo.toml:5: direction: plan may", "crates/stats/Cargo.toml:2: direction: stats may"];
+    let expected = [
+        "crates/plan/Cargo.toml:5: direction: plan may",
+        "crates/stats/Cargo.toml:2: direction: stats may",
+    ];
     assert_found(&files, &expected);
-    let what =
-        "crates/extra/Cargo.toml:1: direction: a crate that the picture does not have: add it to the picture";
+    let what = "crates/extra/Cargo.toml:1: direction: a crate that the picture does not have: add it to the picture";
     assert_found(&[("crates/extra/Cargo.toml", "")], &[what]);
     let ring = [
         ("Cargo.toml", ROOT),
-        ("crates/plan/Cargo.toml", "[dev-dependencies]\nlab.workspace = true\n"),
-        ("crates/lab/Cargo.toml", "[dependencies]\nplan.workspace = true\n"),
+        (
+            "crates/plan/Cargo.toml",
+            "[dev-dependencies]\nlab.workspace = true\n",
+        ),
+        (
+            "crates/lab/Cargo.toml",
+            "[dependencies]\nplan.workspace = true\n",
+        ),
     ];
-    assert_found(&ring, &["crates/plan/Cargo.toml:2: direction: tests of plan use lab"]);
+    assert_found(
+        &ring,
+        &["crates/plan/Cargo.toml:2: direction: tests of plan use lab"],
+    );
 }
 
 #[test]
 fn a_rust_file_parses_and_has_a_header() {
-    let files =
-        [("a.rs", "fn f() {}\n"), ("b.rs", "//! Header.\nfn f( {}\n"), ("c.rs", "// Not a header.\n")];
-    assert_found(&files, &["a.rs:1: header", "b.rs:2: parses", "c.rs:1: header"]);
+    let files = [
+        ("a.rs", "fn f() {}\n"),
+        ("b.rs", "//! Header.\nfn f( {}\n"),
+        ("c.rs", "// Not a header.\n"),
+    ];
+    assert_found(
+        &files,
+        &["a.rs:1: header", "b.rs:2: parses", "c.rs:1: header"],
+    );
 }
 
 #[test]
@@ -123,14 +171,22 @@ fn g() { x.unwrap() }
 fn h() { x.unwrap() }
 ";
     let lines = [2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15, 17].iter();
-    let found: Vec<String> = lines.map(|line| format!("crates/lab/src/a.rs:{line}: banned-call")).collect();
-    assert_found(&[("crates/lab/src/a.rs", code)], &found.iter().map(String::as_str).collect::<Vec<_>>());
+    let found: Vec<String> = lines
+        .map(|line| format!("crates/lab/src/a.rs:{line}: banned-call"))
+        .collect();
+    assert_found(
+        &[("crates/lab/src/a.rs", code)],
+        &found.iter().map(String::as_str).collect::<Vec<_>>(),
+    );
 }
 
 #[test]
 fn tests_may_unwrap_and_print_but_leave_nothing_unwritten() {
     let test = "//! Header.\n#[test]\nfn t() { x().unwrap(); println!(); }\n#[test]\nfn u() { todo!() }\n#[test]\nfn v() { dbg!(1); }\n";
-    let expected = ["crates/lab/src/a.rs:5: banned-call", "crates/lab/src/a.rs:7: banned-call"];
+    let expected = [
+        "crates/lab/src/a.rs:5: banned-call",
+        "crates/lab/src/a.rs:7: banned-call",
+    ];
     assert_found(&[("crates/lab/src/a.rs", test)], &expected);
 }
 
@@ -138,7 +194,10 @@ fn tests_may_unwrap_and_print_but_leave_nothing_unwritten() {
 fn a_module_declared_for_tests_is_a_test_in_its_own_file() {
     let body = "//! Header.\nfn f() { x().unwrap(); }\n";
     let files = [
-        ("crates/lab/src/lib.rs", "//! Header.\n#[cfg(test)]\nmod simulation;\nmod schedule;\n"),
+        (
+            "crates/lab/src/lib.rs",
+            "//! Header.\n#[cfg(test)]\nmod simulation;\nmod schedule;\n",
+        ),
         ("crates/lab/src/simulation.rs", body),
         ("crates/lab/src/simulation/clock.rs", body),
         ("crates/lab/src/schedule.rs", body),
@@ -161,7 +220,11 @@ fn t() { format!(\"{:.2}\", x); }
 ";
     let found = [4, 5, 6].map(|line| format!("crates/lab/src/a.rs:{line}: figure"));
     assert_found(
-        &[("crates/lab/src/a.rs", code), ("crates/model/src/quantity.rs", code), ("bench/a.rs", code)],
+        &[
+            ("crates/lab/src/a.rs", code),
+            ("crates/model/src/quantity.rs", code),
+            ("bench/a.rs", code),
+        ],
         &found.each_ref().map(String::as_str),
     );
 }
@@ -172,7 +235,10 @@ fn files_and_functions_have_a_size() {
     let constants = "/// Said of it.\nconst X: u8 = 1;\n".repeat(1001);
     let long_file = format!("//! Header.\n{constants}");
     let generated = format!("//! @generated by x\n{constants}");
-    let method = format!("//! M.\nimpl X {{\n/// Doc.\n{}}}\n", function_of(921).replace("//! Long.\n", ""));
+    let method = format!(
+        "//! M.\nimpl X {{\n/// Doc.\n{}}}\n",
+        function_of(921).replace("//! Long.\n", "")
+    );
     let files = [
         ("a.rs", &*long_file),
         ("b.rs", &*function_of(921)),
@@ -197,8 +263,11 @@ fn names_that_say_nothing_are_told_once() {
         ("web/uncommon/imprint.js", ""),
         ("crates/lab/tests/common/mod.rs", "//! Header.\n"),
     ];
-    let expected =
-        ["crates/lab/tests/common/mod.rs:1: name", "web/Helpers/a.js:1: name", "web/utils.js:1: name"];
+    let expected = [
+        "crates/lab/tests/common/mod.rs:1: name",
+        "web/Helpers/a.js:1: name",
+        "web/utils.js:1: name",
+    ];
     assert_found(&files, &expected);
 }
 
@@ -207,14 +276,24 @@ fn lock_files_name_no_host_of_their_maker() {
     let cargo = "source = \"registry+https://github.com/rust-lang/crates.io-index\"\nsource = \"git+https://git.lan/x\"\n";
     let npm = "\"version\": \"1.0.0\",\n\"resolved\": \"http://mirror.lan/a.tgz\",\n";
     let files = [("Cargo.lock", cargo), ("targets/a/package-lock.json", npm)];
-    assert_found(&files, &["Cargo.lock:2: lock-host", "targets/a/package-lock.json:2: lock-host"]);
+    assert_found(
+        &files,
+        &[
+            "Cargo.lock:2: lock-host",
+            "targets/a/package-lock.json:2: lock-host",
+        ],
+    );
 }
 
 #[test]
 fn links_of_a_page_lead_somewhere() {
-    let page =
-        "# A\n[x](gone.md)\n[up](../../out.md)\n[ref]\n\n<img alt=\"\" src=\"gone.png\">\n\n[ref]: ./gone/\n";
-    let expected = ["docs/a.md:2: link", "docs/a.md:3: link", "docs/a.md:4: link", "docs/a.md:6: link"];
+    let page = "# A\n[x](gone.md)\n[up](../../out.md)\n[ref]\n\n<img alt=\"\" src=\"gone.png\">\n\n[ref]: ./gone/\n";
+    let expected = [
+        "docs/a.md:2: link",
+        "docs/a.md:3: link",
+        "docs/a.md:4: link",
+        "docs/a.md:6: link",
+    ];
     assert_found(&[("docs/a.md", page)], &expected);
 }
 

@@ -12,8 +12,15 @@ use super::code::ParsedCode;
 const FOREIGN_FOLDERS: [&str; 2] = [".git", "node_modules"];
 
 /// Output folders by their full path, because for example `crates/services` is source code.
-const OUTPUT_FOLDERS: [&str; 7] =
-    ["target", "records", "web/dist", "fuzz/target", "fuzz/seeds", "fuzz/corpus", "fuzz/artifacts"];
+const OUTPUT_FOLDERS: [&str; 7] = [
+    "target",
+    "records",
+    "web/dist",
+    "fuzz/target",
+    "fuzz/seeds",
+    "fuzz/corpus",
+    "fuzz/artifacts",
+];
 
 /// All files of the repository, by path.
 pub struct SourceTree {
@@ -34,12 +41,22 @@ impl File {
     fn new(path: String, text: String) -> Self {
         let code = path.ends_with(".rs").then(|| ParsedCode::parse(&text));
         let is_test = is_test_path(&path);
-        Self { path, text, code, is_test }
+        Self {
+            path,
+            text,
+            code,
+            is_test,
+        }
     }
 
     /// Creates a finding for this line.
     pub fn finding(&self, line: usize, what: String, remedy: &'static str) -> TidyFinding {
-        TidyFinding { path: self.path.clone(), line, what, remedy }
+        TidyFinding {
+            path: self.path.clone(),
+            line,
+            what,
+            remedy,
+        }
     }
 
     /// Creates a finding for the line at this byte offset.
@@ -91,7 +108,9 @@ impl SourceTree {
     pub fn has(&self, path: &str) -> bool {
         path.is_empty()
             || self.files.iter().any(|file| {
-                file.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                file.path
+                    .strip_prefix(path)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
     }
 }
@@ -107,8 +126,15 @@ fn read_folder(folder: &Path, prefix: &str, files: &mut Vec<File>) -> io::Result
             }
         } else {
             // Symbolic links are listed but not followed. Their targets are read at their own paths.
-            let bytes = if kind.is_file() { fs::read(entry.path())? } else { Vec::new() };
-            files.push(File::new(path, String::from_utf8(bytes).unwrap_or_default()));
+            let bytes = if kind.is_file() {
+                fs::read(entry.path())?
+            } else {
+                Vec::new()
+            };
+            files.push(File::new(
+                path,
+                String::from_utf8(bytes).unwrap_or_default(),
+            ));
         }
     }
     Ok(())
@@ -116,7 +142,9 @@ fn read_folder(folder: &Path, prefix: &str, files: &mut Vec<File>) -> io::Result
 
 fn is_test_path(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let in_test_folder = folders.split('/').any(|folder| folder == "tests" || folder == "test");
+    let in_test_folder = folders
+        .split('/')
+        .any(|folder| folder == "tests" || folder == "test");
     in_test_folder || name == "tests.rs" || name.contains(".test.")
 }
 
@@ -124,13 +152,20 @@ fn is_test_path(path: &str) -> bool {
 fn mark_test_modules(files: &mut [File]) {
     let of_file = |file: &File| {
         let folder = module_folder(&file.path);
-        let modules = file.parsed().into_iter().flat_map(|code| &code.test_modules);
-        modules.map(|module| format!("{folder}{module}")).collect::<Vec<_>>()
+        let modules = file
+            .parsed()
+            .into_iter()
+            .flat_map(|code| &code.test_modules);
+        modules
+            .map(|module| format!("{folder}{module}"))
+            .collect::<Vec<_>>()
     };
     let stems: BTreeSet<String> = files.iter().flat_map(of_file).collect();
     for file in files {
         file.is_test |= stems.iter().any(|stem| {
-            file.path.strip_prefix(stem).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+            file.path
+                .strip_prefix(stem)
+                .is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
         });
     }
 }

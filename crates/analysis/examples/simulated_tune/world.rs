@@ -2,8 +2,8 @@
 
 use model::Metric;
 use proofload_analysis::tune::{
-    EffectEstimate, Keep, LevelRow, RowFigures, Setting, SettingLevel, SettingState, StepOutcome, TuneSpec,
-    TuneStep, Tuning,
+    EffectEstimate, Keep, LevelRow, RowFigures, Setting, SettingLevel, SettingState, StepOutcome,
+    TuneSpec, TuneStep, Tuning,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -50,12 +50,23 @@ impl World {
     /// Effect of a row, as a logarithm.
     pub fn log(&self, row: &LevelRow) -> f64 {
         let on = |of: usize| row.get(of).is_some_and(|level| *level > 0);
-        let main: f64 = self.effects.iter().enumerate().filter(|(of, _)| on(*of)).map(|(_, log)| log).sum();
+        let main: f64 = self
+            .effects
+            .iter()
+            .enumerate()
+            .filter(|(of, _)| on(*of))
+            .map(|(_, log)| log)
+            .sum();
         main + if on(0) && on(1) { self.synergy } else { 0.0 }
     }
 
     fn tail_log(&self, row: &LevelRow) -> f64 {
-        self.tails.iter().zip(row).filter(|(_, level)| **level > 0).map(|(log, _)| log).sum()
+        self.tails
+            .iter()
+            .zip(row)
+            .filter(|(_, level)| **level > 0)
+            .map(|(log, _)| log)
+            .sum()
     }
 
     /// Whether a setting alone breaks the limit on the p99.
@@ -66,23 +77,38 @@ impl World {
     /// Whether the recommendation is right: no setting that hurts, does nothing or breaks the limit, and
     /// every setting of 5 % and more included.
     pub fn is_right(&self, came: &Came) -> bool {
-        self.effects.iter().enumerate().all(|(of, log)| match came.set.contains(&of) {
-            true => *log > 0.0 && !self.breaks(of),
-            false => *log < 1.05_f64.ln() - 1e-9 || self.breaks(of),
-        })
+        self.effects
+            .iter()
+            .enumerate()
+            .all(|(of, log)| match came.set.contains(&of) {
+                true => *log > 0.0 && !self.breaks(of),
+                false => *log < 1.05_f64.ln() - 1e-9 || self.breaks(of),
+            })
     }
 
     /// Runs a tuning.
     pub fn tuned(&self, seed: u64) -> Came {
         let setting = |of: usize| {
-            let level = SettingLevel { name: format!("s{of}"), changes: Vec::new() };
-            Setting { name: format!("s{of}"), levels: vec![level], ..Setting::default() }
+            let level = SettingLevel {
+                name: format!("s{of}"),
+                changes: Vec::new(),
+            };
+            Setting {
+                name: format!("s{of}"),
+                levels: vec![level],
+                ..Setting::default()
+            }
         };
         let spec = TuneSpec {
             settings: (0..self.effects.len()).map(setting).collect(),
             metric: Metric::Throughput,
             margin: MARGIN,
-            keep: self.tails.iter().take(1).map(|_| Keep::read("p99 < +10%").expect("a limit")).collect(),
+            keep: self
+                .tails
+                .iter()
+                .take(1)
+                .map(|_| Keep::read("p99 < +10%").expect("a limit"))
+                .collect(),
             budget_s: self.budget_s,
             seed,
         };
@@ -95,7 +121,9 @@ impl World {
             tuning.take(self.outcome(&step, seconds, &mut random), came.seconds);
         }
         if let Some(Some(confirmation)) = &tuning.confirmed {
-            came.confirmed = confirmation.first().map(|(_, known)| [known.ratio, known.low, known.high]);
+            came.confirmed = confirmation
+                .first()
+                .map(|(_, known)| [known.ratio, known.low, known.high]);
         }
         let is_set = |of: &usize| {
             tuning.holds() && tuning.chosen[*of] > 0 && tuning.states[*of] == SettingState::Better
@@ -115,9 +143,11 @@ impl World {
             let verdict = loop {
                 ratios.push(log + self.sd * (normal(&mut random) - normal(&mut random)));
                 let blocks = ratios.len() as u32;
-                let estimate = rule.critical_t(blocks).and_then(|t| stats::Estimate::of(&ratios, t).ok());
-                let verdict =
-                    estimate.map(|known| stats::judge(&known, MARGIN, Metric::Throughput.row().direction));
+                let estimate = rule
+                    .critical_t(blocks)
+                    .and_then(|t| stats::Estimate::of(&ratios, t).ok());
+                let verdict = estimate
+                    .map(|known| stats::judge(&known, MARGIN, Metric::Throughput.row().direction));
                 match verdict {
                     Some(stats::Verdict::Inconclusive) | None if blocks < ALONE_BLOCKS_MAX => {}
                     verdict => break verdict,
@@ -133,7 +163,10 @@ impl World {
 
     fn outcome(&self, step: &TuneStep, seconds: f64, random: &mut Pcg64) -> StepOutcome {
         // Equal variants would be rejected.
-        assert!((1..step.rows.len()).all(|at| !step.rows[..at].contains(&step.rows[at])), "{step:?}");
+        assert!(
+            (1..step.rows.len()).all(|at| !step.rows[..at].contains(&step.rows[at])),
+            "{step:?}"
+        );
         let truth = |row: &LevelRow| match step.rate_per_s {
             Some(_) => (Metric::P99, self.tail_log(row), TAIL_SD),
             None => (Metric::Throughput, self.log(row), self.sd),
@@ -143,7 +176,10 @@ impl World {
             let figures = |row: &LevelRow| {
                 let (metric, log, sd) = truth(row);
                 let value = 1000.0 * (log + drift + sd * normal(random)).exp();
-                Some(RowFigures { values: [(metric, value)].into(), per_core: false })
+                Some(RowFigures {
+                    values: [(metric, value)].into(),
+                    per_core: false,
+                })
             };
             return StepOutcome::Measured(step.rows.iter().map(figures).collect(), seconds);
         }
@@ -151,7 +187,9 @@ impl World {
         let ratio = |_| truth + sd * (normal(random) - normal(random));
         let ratios: Vec<f64> = (0..step.blocks).map(ratio).collect();
         let t = stats::plain_t(step.blocks, 0.95).expect("blocks enough");
-        let stats::Estimate { ratio, low, high, .. } = stats::Estimate::of(&ratios, t).expect("spread");
+        let stats::Estimate {
+            ratio, low, high, ..
+        } = stats::Estimate::of(&ratios, t).expect("spread");
         StepOutcome::Confirmed(Some(vec![(metric, EffectEstimate { ratio, low, high })]))
     }
 }

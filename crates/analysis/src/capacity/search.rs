@@ -8,8 +8,8 @@ use model::RequestOutcome;
 use plan::{Design, Limit, LimitFigure};
 use record::{Record, Slice, SliceKind, Trial};
 use stats::capacity::{
-    CrossingReading, WindowFailures, capacities, capacities_by_failures, expected_power, expected_slope,
-    placed, slope,
+    CrossingReading, WindowFailures, capacities, capacities_by_failures, expected_power,
+    expected_slope, placed, slope,
 };
 
 use crate::only_if;
@@ -51,17 +51,33 @@ pub(super) fn clauses(design: &Design) -> Vec<LimitClause> {
         LimitFigure::Metric(metric) => metric.quantile().map(|q| (q, limit.bound.value() / 1e6)),
         LimitFigure::Failed => None,
     };
-    let least_s = design.slo.iter().filter_map(time_s).map(|(_, limit_s)| limit_s).reduce(f64::min);
+    let least_s = design
+        .slo
+        .iter()
+        .filter_map(time_s)
+        .map(|(_, limit_s)| limit_s)
+        .reduce(f64::min);
     let clause = |limit: &Limit| match time_s(limit) {
-        Some((q, limit_s)) => LimitClause { limit: *limit, q, limit_s },
-        None => LimitClause { limit: *limit, q: 1.0 - limit.bound.value(), limit_s: least_s.unwrap_or(1.0) },
+        Some((q, limit_s)) => LimitClause {
+            limit: *limit,
+            q,
+            limit_s,
+        },
+        None => LimitClause {
+            limit: *limit,
+            q: 1.0 - limit.bound.value(),
+            limit_s: least_s.unwrap_or(1.0),
+        },
     };
     design.slo.iter().map(clause).collect()
 }
 
 /// The longest response time limit of the plan, in seconds. It determines the length of windows.
 pub fn limit_s(design: &Design) -> f64 {
-    clauses(design).iter().map(|clause| clause.limit_s).fold(0.0, f64::max)
+    clauses(design)
+        .iter()
+        .map(|clause| clause.limit_s)
+        .fold(0.0, f64::max)
 }
 
 impl LimitClause {
@@ -106,11 +122,16 @@ impl LimitClause {
     /// The logarithms of capacities.
     fn capacities(&self, windows: &[SearchWindow<'_>], slope: f64) -> Vec<f64> {
         if self.is_of_failures() {
-            let failures: Vec<WindowFailures> = windows.iter().map(|window| window.failures).collect();
+            let failures: Vec<WindowFailures> =
+                windows.iter().map(|window| window.failures).collect();
             return capacities_by_failures(&failures, slope);
         }
-        let reading = |window: &SearchWindow<'_>| Some((window.rate, self.reading(&window.slices)?));
-        capacities(&windows.iter().filter_map(reading).collect::<Vec<_>>(), slope)
+        let reading =
+            |window: &SearchWindow<'_>| Some((window.rate, self.reading(&window.slices)?));
+        capacities(
+            &windows.iter().filter_map(reading).collect::<Vec<_>>(),
+            slope,
+        )
     }
 
     /// Slope near the capacity. For failures, the power of the rate with which they rise.
@@ -119,8 +140,11 @@ impl LimitClause {
             return expected_power(capacity, self.limit_s);
         }
         let expected = expected_slope(capacity, self.limit_s, self.q);
-        let near = lower.iter().filter(|(rate, _)| *rate > SHARE_LEAST * capacity);
-        let points = near.filter_map(|(rate, slice)| Some((rate / capacity, self.kept_by(&[slice])?)));
+        let near = lower
+            .iter()
+            .filter(|(rate, _)| *rate > SHARE_LEAST * capacity);
+        let points =
+            near.filter_map(|(rate, slice)| Some((rate / capacity, self.kept_by(&[slice])?)));
         slope(&points.collect::<Vec<_>>(), expected)
     }
 }
@@ -131,7 +155,11 @@ impl LimitClause {
 /// The histogram contains failed responses at their actual times, which are usually short, so the rank is
 /// increased by their number.
 pub(super) fn quantile_s(slices: &[&Slice], q: f64) -> Option<f64> {
-    let responses = few_merged(slices.iter().filter_map(|slice| Some(&slice.counts.open.as_ref()?.response)));
+    let responses = few_merged(
+        slices
+            .iter()
+            .filter_map(|slice| Some(&slice.counts.open.as_ref()?.response)),
+    );
     let unexpected = total(slices, |slice| slice.counts.unexpected());
     let count = responses.count();
     only_if(count > 0)?;
@@ -150,7 +178,10 @@ pub(super) fn rate(slice: &Slice) -> Option<f64> {
 }
 
 pub(super) fn probes(trial: &Trial) -> impl Iterator<Item = &Slice> {
-    trial.slices.iter().filter(|slice| slice.kind == SliceKind::Probe)
+    trial
+        .slices
+        .iter()
+        .filter(|slice| slice.kind == SliceKind::Probe)
 }
 
 /// Successful responses per second in the second half of a slice. 0 if no request succeeded, `None` if
@@ -160,7 +191,13 @@ pub fn second_half_per_s(slice: &Slice) -> Option<f64> {
         return Some(0.0);
     }
     let half = slice.counts.successful_per_100_ms.len() / 2;
-    let ok: u64 = slice.counts.successful_per_100_ms.iter().skip(half).map(|count| u64::from(*count)).sum();
+    let ok: u64 = slice
+        .counts
+        .successful_per_100_ms
+        .iter()
+        .skip(half)
+        .map(|count| u64::from(*count))
+        .sum();
     // The last bucket may be shorter than the others.
     let seconds = slice.counts.window_ns as f64 / 1e9 - half as f64 / 10.0;
     (ok > 0 && seconds > 0.0).then(|| ok as f64 / seconds)
@@ -172,13 +209,22 @@ pub fn at_limit_per_s(trial: &Trial) -> Option<f64> {
 }
 
 pub(super) fn last_closed(trial: &Trial) -> Option<&Slice> {
-    trial.slices.iter().rfind(|slice| slice.counts.open.is_none())
+    trial
+        .slices
+        .iter()
+        .rfind(|slice| slice.counts.open.is_none())
 }
 
 /// The trial before the first block, in which the rate was searched for.
 fn pilot(record: &Record, variant: usize) -> Option<&Trial> {
-    let trials = record.blocks.iter().filter(|block| block.number == 0).flat_map(|block| &block.trials);
-    trials.rev().find(|trial| trial.variant() == variant && probes(trial).next().is_some())
+    let trials = record
+        .blocks
+        .iter()
+        .filter(|block| block.number == 0)
+        .flat_map(|block| &block.trials);
+    trials
+        .rev()
+        .find(|trial| trial.variant() == variant && probes(trial).next().is_some())
 }
 
 /// The limit that a variant meets first, and each block's capacity by it.
@@ -204,16 +250,24 @@ impl CapacityFound {
         let all = clauses(&record.header.plan.design).into_iter();
         let found = all.filter_map(|clause| CapacityFound::by(clause, record, variant));
         found.min_by(|one, other| {
-            one.is_silent.cmp(&other.is_silent).then_with(|| one.mean().total_cmp(&other.mean()))
+            one.is_silent
+                .cmp(&other.is_silent)
+                .then_with(|| one.mean().total_cmp(&other.mean()))
         })
     }
 
     fn by(clause: LimitClause, record: &Record, variant: usize) -> Option<CapacityFound> {
-        let windows: Vec<SearchWindow<'_>> =
-            complete(record, variant).filter_map(|trial| SearchWindow::of(&clause, trial)).collect();
-        let lower: Vec<(f64, &Slice)> = windows.iter().flat_map(|window| &window.lower).copied().collect();
+        let windows: Vec<SearchWindow<'_>> = complete(record, variant)
+            .filter_map(|trial| SearchWindow::of(&clause, trial))
+            .collect();
+        let lower: Vec<(f64, &Slice)> = windows
+            .iter()
+            .flat_map(|window| &window.lower)
+            .copied()
+            .collect();
         let mut logs: Vec<f64> = windows.iter().map(|window| window.rate.ln()).collect();
-        let is_silent = clause.is_of_failures() && windows.iter().all(|window| window.failures.failed == 0.0);
+        let is_silent =
+            clause.is_of_failures() && windows.iter().all(|window| window.failures.failed == 0.0);
         let mut slope = 1.0;
         // The slope depends on the capacity that it determines. Its error is of second order, so the
         // iteration converges at once.
@@ -224,12 +278,20 @@ impl CapacityFound {
             }
         }
         let length_s = |window: &SearchWindow<'_>| {
-            window.slices.iter().map(|slice| slice.counts.window_ns as f64 / 1e9).sum()
+            window
+                .slices
+                .iter()
+                .map(|slice| slice.counts.window_ns as f64 / 1e9)
+                .sum()
         };
         Some(CapacityFound {
             clause,
             slope,
-            logs: windows.iter().map(|window| window.number).zip(logs).collect(),
+            logs: windows
+                .iter()
+                .map(|window| window.number)
+                .zip(logs)
+                .collect(),
             window_s: windows.iter().map(length_s).fold(f64::INFINITY, f64::min),
             is_silent,
         })
@@ -258,8 +320,16 @@ impl<'a> SearchWindow<'a> {
             failed: failed as f64,
             allowed: (1.0 - clause.q) * due as f64,
         };
-        let lower = probes(trial).filter_map(|slice| Some((self::rate(slice)?, slice))).collect();
-        Some(SearchWindow { number: trial.started.block, rate, slices, failures, lower })
+        let lower = probes(trial)
+            .filter_map(|slice| Some((self::rate(slice)?, slice)))
+            .collect();
+        Some(SearchWindow {
+            number: trial.started.block,
+            rate,
+            slices,
+            failures,
+            lower,
+        })
     }
 }
 
@@ -269,7 +339,11 @@ impl<'a> SearchWindow<'a> {
 pub fn next_rates(record: &Record, variant: usize, at_limit_per_s: f64) -> Option<[f64; 2]> {
     let found = CapacityFound::of(record, variant);
     let rate = next_rate(record, variant, at_limit_per_s, found.as_ref())?;
-    let expected = || clauses(&record.header.plan.design).first().map(|clause| clause.slope(rate, &[]));
+    let expected = || {
+        clauses(&record.header.plan.design)
+            .first()
+            .map(|clause| clause.slope(rate, &[]))
+    };
     let slope = found.map(|found| found.slope).or_else(expected)?;
     Some([rate, rate * (1.0 - 1.5 / slope).max(SHARE_LEAST)])
 }
@@ -283,7 +357,8 @@ fn next_rate(
     let Some(found) = found else {
         let (trial, searched) = (pilot(record, variant)?, Pilot::of(record, variant)?);
         let highest = || searched.bracket()[0].map(|tried| tried.rate);
-        let crossing = searched.crossing().or_else(highest)? * at_limit_per_s / self::at_limit_per_s(trial)?;
+        let crossing =
+            searched.crossing().or_else(highest)? * at_limit_per_s / self::at_limit_per_s(trial)?;
         // If requests failed in closed loop, its throughput is below the service's capacity.
         if outcome(last_closed(trial).as_slice()).is_void() {
             return Some(crossing);
@@ -291,16 +366,27 @@ fn next_rate(
         // Short steps find rates that are too high. A service with even response times sustains this share of
         // its throughput at the limit, and others sustain less.
         let slope = |clause: &LimitClause| expected_slope(at_limit_per_s, clause.limit_s, clause.q);
-        let slope = clauses(&record.header.plan.design).iter().map(slope).fold(f64::INFINITY, f64::min);
+        let slope = clauses(&record.header.plan.design)
+            .iter()
+            .map(slope)
+            .fold(f64::INFINITY, f64::min);
         return Some(crossing.min(at_limit_per_s / (1.0 + 0.5 / slope)));
     };
-    let known =
-        |trial: &Trial| Some((found.logs.get(&trial.started.block)?.exp(), self::at_limit_per_s(trial)?));
+    let known = |trial: &Trial| {
+        Some((
+            found.logs.get(&trial.started.block)?.exp(),
+            self::at_limit_per_s(trial)?,
+        ))
+    };
     let before: Vec<(f64, f64)> = complete(record, variant).filter_map(known).collect();
     let placed = placed(&before, found.slope, at_limit_per_s)?;
     // Above the throughput at the limit requests only wait for a connection. If the closed loop failed, that
     // throughput is below the capacity.
-    Some(if found.is_silent { (placed * UNFAILED_UP).min(at_limit_per_s.max(placed)) } else { placed })
+    Some(if found.is_silent {
+        (placed * UNFAILED_UP).min(at_limit_per_s.max(placed))
+    } else {
+        placed
+    })
 }
 
 /// A tried rate, with L / p of the limit closest to breaking.
@@ -324,9 +410,14 @@ impl Pilot {
         let clauses = clauses(&record.header.plan.design);
         let tried = |slice: &Slice| {
             let kept = clauses.iter().filter_map(|clause| clause.kept_by(&[slice]));
-            Some(TriedRate { rate: rate(slice)?, kept: kept.reduce(f64::min)? })
+            Some(TriedRate {
+                rate: rate(slice)?,
+                kept: kept.reduce(f64::min)?,
+            })
         };
-        Some(Pilot { tried: probes(pilot(record, variant)?).filter_map(tried).collect() })
+        Some(Pilot {
+            tried: probes(pilot(record, variant)?).filter_map(tried).collect(),
+        })
     }
 
     /// The highest rate that was kept below the lowest that was not, and the lowest that was not.
@@ -335,13 +426,21 @@ impl Pilot {
     pub fn bracket(&self) -> [Option<TriedRate>; 2] {
         let best = |one: &TriedRate| {
             let same = self.tried.iter().filter(|other| other.rate == one.rate);
-            TriedRate { kept: same.map(|tried| tried.kept).fold(0.0, f64::max), ..*one }
+            TriedRate {
+                kept: same.map(|tried| tried.kept).fold(0.0, f64::max),
+                ..*one
+            }
         };
         let by_rate = |one: &TriedRate, other: &TriedRate| one.rate.total_cmp(&other.rate);
-        let (kept, broken): (Vec<TriedRate>, Vec<TriedRate>) =
-            self.tried.iter().map(best).partition(|tried| tried.kept >= 1.0);
+        let (kept, broken): (Vec<TriedRate>, Vec<TriedRate>) = self
+            .tried
+            .iter()
+            .map(best)
+            .partition(|tried| tried.kept >= 1.0);
         let high = broken.into_iter().min_by(by_rate);
-        let below = kept.into_iter().filter(|tried| high.is_none_or(|high| tried.rate < high.rate));
+        let below = kept
+            .into_iter()
+            .filter(|tried| high.is_none_or(|high| tried.rate < high.rate));
         [below.max_by(by_rate), high]
     }
 
@@ -353,10 +452,11 @@ impl Pilot {
             // later rates too low.
             [low, Some(high)] if self.is_doubtful(high, low) => Some(high.rate),
             [None, None] => Some((at_limit_per_s * FIRST_SHARE).max(RATE_LEAST_PER_S)),
-            [Some(low), None] => Some(low.rate * STEP_UP).filter(|next| *next < at_limit_per_s * SHARE_MOST),
-            [None, Some(high)] => {
-                Some((high.rate * STEP_DOWN).max(RATE_LEAST_PER_S)).filter(|_| high.rate > RATE_LEAST_PER_S)
+            [Some(low), None] => {
+                Some(low.rate * STEP_UP).filter(|next| *next < at_limit_per_s * SHARE_MOST)
             }
+            [None, Some(high)] => Some((high.rate * STEP_DOWN).max(RATE_LEAST_PER_S))
+                .filter(|_| high.rate > RATE_LEAST_PER_S),
             [Some(low), Some(high)] => {
                 // The first two ends are not steps between.
                 let between = self.tried.len().saturating_sub(self.ends());
@@ -368,14 +468,26 @@ impl Pilot {
 
     /// Whether the broken rate was tried only once, before there were rates between.
     fn is_doubtful(&self, high: TriedRate, low: Option<TriedRate>) -> bool {
-        let tries = self.tried.iter().filter(|tried| tried.rate == high.rate).count();
-        tries < 2 && high.rate > RATE_LEAST_PER_S && (low.is_none() || self.tried.len() <= self.ends())
+        let tries = self
+            .tried
+            .iter()
+            .filter(|tried| tried.rate == high.rate)
+            .count();
+        tries < 2
+            && high.rate > RATE_LEAST_PER_S
+            && (low.is_none() || self.tried.len() <= self.ends())
     }
 
     /// Number of steps until both ends were found.
     fn ends(&self) -> usize {
-        let first = |wanted: bool| self.tried.iter().position(|tried| (tried.kept >= 1.0) == wanted);
-        let ends = first(true).zip(first(false)).map_or(0, |(one, other)| one.max(other) + 1);
+        let first = |wanted: bool| {
+            self.tried
+                .iter()
+                .position(|tried| (tried.kept >= 1.0) == wanted)
+        };
+        let ends = first(true)
+            .zip(first(false))
+            .map_or(0, |(one, other)| one.max(other) + 1);
         // Includes the second try of the broken rate.
         ends + usize::from(ends > 0)
     }
@@ -400,7 +512,10 @@ mod tests {
     fn searched(at_limit_per_s: f64, kept: impl Fn(f64) -> f64) -> Pilot {
         let mut pilot = Pilot::default();
         while let Some(rate) = pilot.next(at_limit_per_s) {
-            pilot.tried.push(TriedRate { rate, kept: kept(rate) });
+            pilot.tried.push(TriedRate {
+                rate,
+                kept: kept(rate),
+            });
             assert!(pilot.tried.len() < 30, "{pilot:?}");
         }
         pilot
@@ -412,7 +527,10 @@ mod tests {
         for at_limit in [300.0, 1000.0, 5000.0] {
             let pilot = searched(at_limit, |rate| (1.0 + 9.8 * (1.0 - rate / 900.0)).max(0.0));
             let crossing = pilot.crossing().unwrap();
-            assert!((crossing / 900.0_f64).ln().abs() < 0.03, "{at_limit}: {pilot:?}");
+            assert!(
+                (crossing / 900.0_f64).ln().abs() < 0.03,
+                "{at_limit}: {pilot:?}"
+            );
         }
     }
 
@@ -421,7 +539,16 @@ mod tests {
         let never = searched(1000.0, |_| 0.5);
         assert_eq!(
             (never.bracket(), never.crossing()),
-            ([None, Some(TriedRate { rate: 1.0, kept: 0.5 })], None)
+            (
+                [
+                    None,
+                    Some(TriedRate {
+                        rate: 1.0,
+                        kept: 0.5
+                    })
+                ],
+                None
+            )
         );
         let always = searched(1000.0, |_| 2.0);
         assert!(matches!(always.bracket(), [Some(kept), None] if kept.rate > 3000.0));

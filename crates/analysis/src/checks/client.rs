@@ -11,7 +11,9 @@ use stats::Latencies;
 
 use super::run::BLOCKS_MIN;
 use super::saturation::{generator_share, most, services_limited};
-use super::{CheckFinding, CheckedRun, CheckedVariant, NAMED_MAX, either, few, only_if, wall_ns, warning};
+use super::{
+    CheckFinding, CheckedRun, CheckedVariant, NAMED_MAX, either, few, only_if, wall_ns, warning,
+};
 use crate::capacity::has_connections;
 use crate::variant::{mean, merged};
 
@@ -47,14 +49,17 @@ pub(super) fn generator_saturated(
     let judged = run.plan.judges_throughput();
     // How busy a service was that runs already nobody knows: a client at its limit is then taken for the limit.
     let unknown = variant.is_unseen();
-    let limited = |trial: &&Trial| services_limited(record, trial, &trial.measured().collect::<Vec<_>>());
+    let limited =
+        |trial: &&Trial| services_limited(record, trial, &trial.measured().collect::<Vec<_>>());
     let busy_services = most(variant.trials.iter().map(limited));
     let idle = judged && (unknown || !busy_services) && !record.is_open_loop();
     let services = match unknown {
         true => "CPU of the services is unknown, because they ran already".to_owned(),
         false => format!("the services kept {} cores busy", decimal(busy, 2)),
     };
-    let thread = generator.map_or("a generator thread".to_owned(), |name| format!("a thread of {name}"));
+    let thread = generator.map_or("a generator thread".to_owned(), |name| {
+        format!("a thread of {name}")
+    });
     let remedy = if record.is_open_loop() {
         "a client at its limit sees responses late, and response times look longer; give it more threads (load.threads) and cores"
     } else if idle {
@@ -72,36 +77,62 @@ pub(super) fn generator_saturated(
 fn busiest<'a>(slices: &[&'a Slice]) -> (Option<&'a str>, f64) {
     let mut of_each: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for part in slices.iter().flat_map(|slice| &slice.generators) {
-        of_each.entry(&part.name).or_default().extend(part.busiest_share);
+        of_each
+            .entry(&part.name)
+            .or_default()
+            .extend(part.busiest_share);
     }
-    let means = of_each.into_iter().filter_map(|(name, shares)| Some((Some(name), mean(shares)?)));
+    let means = of_each
+        .into_iter()
+        .filter_map(|(name, shares)| Some((Some(name), mean(shares)?)));
     let busiest = means.max_by(|(_, one), (_, other)| one.total_cmp(other));
     busiest.unwrap_or_else(|| (None, generator_share(slices)))
 }
 
 fn opens<'a>(variant: &CheckedVariant<'a>) -> Vec<&'a OpenLoop> {
-    variant.slices.iter().filter_map(|slice| slice.counts.open.as_deref()).collect()
+    variant
+        .slices
+        .iter()
+        .filter_map(|slice| slice.counts.open.as_deref())
+        .collect()
 }
 
 /// Whether a conclusion rests on response times: a wrong one only qualifies CPU per request.
 fn judges_latency(run: &CheckedRun<'_>) -> bool {
-    run.plan.judged_metrics().iter().any(|metric| metric.quantile().is_some())
+    run.plan
+        .judged_metrics()
+        .iter()
+        .any(|metric| metric.quantile().is_some())
 }
 
 /// Reports that due requests were not sent, or waited for a connection, so that the queue was measured.
-pub(super) fn rate_not_kept(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
+pub(super) fn rate_not_kept(
+    run: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let opens = opens(variant);
     let sum = |of: fn(&OpenLoop) -> u64| opens.iter().map(|open| of(open)).sum::<u64>();
     let due = sum(|open| open.intended);
     only_if(due > 0)?;
     let share = |part: u64| part as f64 / due as f64;
-    let (sent, queued) = (share(sum(|open| open.sent_in_window)), share(sum(|open| open.queued)));
+    let (sent, queued) = (
+        share(sum(|open| open.sent_in_window)),
+        share(sum(|open| open.queued)),
+    );
     only_if(sent < SENT_SHARE_MIN || queued > QUEUED_SHARE_MAX)?;
     // Around its capacity a service is overloaded at times.
     only_if(queued <= QUEUED_SHARE_MAX || !has_connections(run.record, variant.index))?;
-    let capacity = run.record.rate.as_ref().and_then(|rate| rate.capacities_per_s.get(variant.index));
-    let capacity = capacity.filter(|per_s| **per_s > 0.0).map(|per_s| Quantity::per_s(*per_s));
-    let capacity = capacity.map(|per_s| format!("; it saturates at {per_s}")).unwrap_or_default();
+    let capacity = run
+        .record
+        .rate
+        .as_ref()
+        .and_then(|rate| rate.capacities_per_s.get(variant.index));
+    let capacity = capacity
+        .filter(|per_s| **per_s > 0.0)
+        .map(|per_s| Quantity::per_s(*per_s));
+    let capacity = capacity
+        .map(|per_s| format!("; it saturates at {per_s}"))
+        .unwrap_or_default();
     let evidence = evidence!("of {due} due {sent} were sent in time, and {queued} found no connection free{capacity}";
         due = Quantity::per_s(due as f64 / (variant.sum(|slice| slice.counts.window_ns) as f64 / 1e9)),
         sent = Quantity::share(sent), queued = Quantity::share(queued));
@@ -113,22 +144,34 @@ pub(super) fn rate_not_kept(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) 
     };
     // A capacity is a rate that was asked for: it needs all of its requests, and counts windows with too few connections as bounds.
     let is_capacity = !run.plan.design.slo.is_empty();
-    let is_void = if is_capacity { queued <= QUEUED_SHARE_MAX } else { judges_latency(run) };
+    let is_void = if is_capacity {
+        queued <= QUEUED_SHARE_MAX
+    } else {
+        judges_latency(run)
+    };
     Some(either(is_void, evidence, remedy))
 }
 
 /// Reports that the client had a free connection and sent late, which is part of the response time.
-pub(super) fn client_late(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
+pub(super) fn client_late(
+    run: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let opens = opens(variant);
     let p99_ns = |latencies: Latencies| {
-        latencies.quantile(0.99).filter(|_| latencies.resolves(0.99)).map(stats::Quantile::ns)
+        latencies
+            .quantile(0.99)
+            .filter(|_| latencies.resolves(0.99))
+            .map(stats::Quantile::ns)
     };
     let lag_ns = p99_ns(merged(opens.iter().map(|open| &open.schedule_lag)))?;
     let response_ns = p99_ns(merged(opens.iter().map(|open| &open.response)))?;
     let share = lag_ns as f64 / response_ns.max(1) as f64;
     only_if(lag_ns > LAG_MAX_NS && share > LAG_SHARE_MAX)?;
     let parts = variant.slices.iter().flat_map(|slice| &slice.generators);
-    let latest = parts.filter_map(|part| Some((part.lag_p99_ns?, &part.name))).max();
+    let latest = parts
+        .filter_map(|part| Some((part.lag_p99_ns?, &part.name)))
+        .max();
     let told = |(ns, name)| format!("; {name} up to {} in a slice", Quantity::ns(ns));
     let latest = latest.map(told).unwrap_or_default();
     let evidence = evidence!(
@@ -141,16 +184,28 @@ pub(super) fn client_late(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) ->
         "the client's lateness is part of every figure, for all variants alike, and makes differences look smaller; give it a core of \
          its own"
     };
-    Some(either(rather_the_client && judges_latency(run), evidence, remedy))
+    Some(either(
+        rather_the_client && judges_latency(run),
+        evidence,
+        remedy,
+    ))
 }
 
 /// Reports that generator and services share processors: one finding for all variants, with the largest share
 /// that the client took. With several processors it is reported only if it may change a result, because the
 /// client needs more time for responses of one variant than of another.
 pub(super) fn cores_shared(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let trial = run.record.complete_trials().find(|trial| trial.started.cpus_shared)?;
-    let services: BTreeSet<usize> =
-        trial.started.services.iter().flat_map(|service| &service.cpus).copied().collect();
+    let trial = run
+        .record
+        .complete_trials()
+        .find(|trial| trial.started.cpus_shared)?;
+    let services: BTreeSet<usize> = trial
+        .started
+        .services
+        .iter()
+        .flat_map(|service| &service.cpus)
+        .copied()
+        .collect();
     let generator = &trial.started.generator_cpus;
     // Services can use all these processors, the client only its own.
     let processors = services.len().max(generator.len()).max(1);
@@ -158,23 +213,57 @@ pub(super) fn cores_shared(run: &CheckedRun<'_>) -> Option<CheckFinding> {
         let used_ns = variant.sum(Slice::client_cpu_here_ns) as f64;
         used_ns / (wall_ns(&variant.slices) * processors as f64)
     };
-    let apart = || run.plan.comparisons.iter().filter_map(|asked| client_apart(run, asked)).reduce(f64::max);
-    only_if(processors == 1 || run.plan.comparisons.is_empty() || apart()? > run.plan.design.margin / 2.0)?;
-    let taken = run.variants.iter().map(|variant| (share(variant), variant.name()));
-    let most = taken.max_by(|(one, _), (other, _)| one.total_cmp(other)).filter(|(share, _)| *share > 0.0);
-    let told =
-        |(share, name)| format!(": the client took up to {} of their time ({name})", Quantity::share(share));
+    let apart = || {
+        run.plan
+            .comparisons
+            .iter()
+            .filter_map(|asked| client_apart(run, asked))
+            .reduce(f64::max)
+    };
+    only_if(
+        processors == 1
+            || run.plan.comparisons.is_empty()
+            || apart()? > run.plan.design.margin / 2.0,
+    )?;
+    let taken = run
+        .variants
+        .iter()
+        .map(|variant| (share(variant), variant.name()));
+    let most = taken
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .filter(|(share, _)| *share > 0.0);
+    let told = |(share, name)| {
+        format!(
+            ": the client took up to {} of their time ({name})",
+            Quantity::share(share)
+        )
+    };
     let most = most.map(told).unwrap_or_default();
-    let list = |cpus: Vec<&usize>| cpus.into_iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-    let (on, by) = (list(services.iter().collect()), list(generator.iter().collect()));
-    let place = if on.is_empty() { String::new() } else { format!(" (services on {on}, generator on {by})") };
+    let list = |cpus: Vec<&usize>| {
+        cpus.into_iter()
+            .map(usize::to_string)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let (on, by) = (
+        list(services.iter().collect()),
+        list(generator.iter().collect()),
+    );
+    let place = if on.is_empty() {
+        String::new()
+    } else {
+        format!(" (services on {on}, generator on {by})")
+    };
     let remedy = if processors > 1 {
         "the service has that much less time at most, and a variant whose responses cost the client less gains from it; use a machine with more \
          cores, or `cpus = \"separate\"` if the variants use the same number of cores"
     } else {
         "the service has that much less time at most; use a machine with two cores or more"
     };
-    Some(warning(format!("generator and services shared processors{place}{most}"), remedy))
+    Some(warning(
+        format!("generator and services shared processors{place}{most}"),
+        remedy,
+    ))
 }
 
 /// Difference in the client's time per response between the variants of a comparison, as a share of one
@@ -182,9 +271,15 @@ pub(super) fn cores_shared(run: &CheckedRun<'_>) -> Option<CheckFinding> {
 fn client_apart(run: &CheckedRun<'_>, asked: &Comparison) -> Option<f64> {
     let per_response = |index: usize| {
         let variant = run.variants.iter().find(|variant| variant.index == index)?;
-        let (ok, wall_s) = (variant.sum(|slice| slice.counts.successful), wall_ns(&variant.slices) / 1e9);
+        let (ok, wall_s) = (
+            variant.sum(|slice| slice.counts.successful),
+            wall_ns(&variant.slices) / 1e9,
+        );
         only_if(ok > 0 && wall_s > 0.0)?;
-        Some((variant.sum(Slice::client_cpu_here_ns) as f64 / 1e9 / ok as f64, ok as f64 / wall_s))
+        Some((
+            variant.sum(Slice::client_cpu_here_ns) as f64 / 1e9 / ok as f64,
+            ok as f64 / wall_s,
+        ))
     };
     let ((one_s, one_per_s), (other_s, other_per_s)) =
         per_response(asked.baseline).zip(per_response(asked.candidate))?;
@@ -204,7 +299,11 @@ pub(super) fn generator_lost(run: &CheckedRun<'_>) -> Option<CheckFinding> {
         block => format!("in block {block} {}", lost.why),
     };
     let told = few(lost.iter().map(told), NAMED_MAX, "; ");
-    let times = if lost.len() == 1 { "once".to_owned() } else { many(lost.len() as u64, "time") };
+    let times = if lost.len() == 1 {
+        "once".to_owned()
+    } else {
+        many(lost.len() as u64, "time")
+    };
     let evidence = evidence!("a load generator was lost {times}: {told}");
     let evidence = evidence.with([("times", Quantity::count(lost.len() as u64))]);
     let remedy = if failed {
@@ -231,13 +330,24 @@ pub struct LateBegin<'a> {
 /// together.
 pub fn late_begin(slice: &Slice) -> Option<LateBegin<'_>> {
     let window_ns = slice.counts.window_ns;
-    let by_ns = |part: &GeneratorPart| after_first_ns(slice, part).saturating_sub(part.clock_error_ns);
-    let late = slice.generators.iter().map(|part| LateBegin { part, by_ns: by_ns(part), window_ns });
-    late.max_by_key(|late| late.by_ns).filter(|late| late.by_ns > late_max_ns(window_ns))
+    let by_ns =
+        |part: &GeneratorPart| after_first_ns(slice, part).saturating_sub(part.clock_error_ns);
+    let late = slice.generators.iter().map(|part| LateBegin {
+        part,
+        by_ns: by_ns(part),
+        window_ns,
+    });
+    late.max_by_key(|late| late.by_ns)
+        .filter(|late| late.by_ns > late_max_ns(window_ns))
 }
 
 fn after_first_ns(slice: &Slice, part: &GeneratorPart) -> u64 {
-    let first_ns = slice.generators.iter().map(|part| part.late_ns).min().unwrap_or(0);
+    let first_ns = slice
+        .generators
+        .iter()
+        .map(|part| part.late_ns)
+        .min()
+        .unwrap_or(0);
     part.late_ns.saturating_sub(first_ns)
 }
 
@@ -247,22 +357,33 @@ fn late_max_ns(window_ns: u64) -> u64 {
 
 /// Reports that generators did not begin together, or that it is unknown whether they did.
 pub(super) fn generators_apart(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
-    began_late(run.record).into_iter().chain(clocks_unknown(run.record)).collect()
+    began_late(run.record)
+        .into_iter()
+        .chain(clocks_unknown(run.record))
+        .collect()
 }
 
 /// Measured slices with several generators in finished blocks. Includes dropped blocks, because the reason is
 /// reported here.
 fn shared_slices(record: &Record) -> Vec<&Slice> {
     let ended = record.blocks.iter().filter(|block| block.seconds.is_some());
-    let slices = ended.flat_map(|block| &block.trials).flat_map(Trial::measured);
+    let slices = ended
+        .flat_map(|block| &block.trials)
+        .flat_map(Trial::measured);
     slices.filter(|slice| slice.generators.len() > 1).collect()
 }
 
 fn began_late(record: &Record) -> Option<CheckFinding> {
     let slices = shared_slices(record);
-    let late: Vec<LateBegin<'_>> = slices.iter().filter_map(|slice| late_begin(slice)).collect();
+    let late: Vec<LateBegin<'_>> = slices
+        .iter()
+        .filter_map(|slice| late_begin(slice))
+        .collect();
     let worst = late.iter().max_by_key(|late| late.by_ns)?;
-    let counted = record.complete_trials().flat_map(Trial::measured).filter(|of| of.generators.len() > 1);
+    let counted = record
+        .complete_trials()
+        .flat_map(Trial::measured)
+        .filter(|of| of.generators.len() > 1);
     let missing = mean(counted.map(missing_share)).unwrap_or(0.0);
     let (name, of) = (&worst.part.name, many(slices.len() as u64, "slice"));
     let evidence = evidence!(
@@ -281,18 +402,27 @@ fn began_late(record: &Record) -> Option<CheckFinding> {
 /// Share of a slice's load that is missing because generators were late. All generators have about the same
 /// load.
 fn missing_share(slice: &Slice) -> f64 {
-    let missing_ns: u64 = slice.generators.iter().map(|part| after_first_ns(slice, part)).sum();
-    missing_ns as f64 / (slice.generators.len().max(1) as f64 * slice.counts.window_ns.max(1) as f64)
+    let missing_ns: u64 = slice
+        .generators
+        .iter()
+        .map(|part| after_first_ns(slice, part))
+        .sum();
+    missing_ns as f64
+        / (slice.generators.len().max(1) as f64 * slice.counts.window_ns.max(1) as f64)
 }
 
 fn clocks_unknown(record: &Record) -> Option<CheckFinding> {
     let slices = shared_slices(record);
     let worst = slices.iter().filter_map(|slice| {
-        let worst = slice.generators.iter().max_by_key(|part| part.clock_error_ns)?;
+        let worst = slice
+            .generators
+            .iter()
+            .max_by_key(|part| part.clock_error_ns)?;
         Some((worst, slice.counts.window_ns))
     });
-    let hit: Vec<(&GeneratorPart, u64)> =
-        worst.filter(|(part, window_ns)| part.clock_error_ns > late_max_ns(*window_ns)).collect();
+    let hit: Vec<(&GeneratorPart, u64)> = worst
+        .filter(|(part, window_ns)| part.clock_error_ns > late_max_ns(*window_ns))
+        .collect();
     let (worst, window_ns) = *hit.iter().max_by_key(|(part, _)| part.clock_error_ns)?;
     let (name, of) = (&worst.name, slices.len());
     Some(warning(

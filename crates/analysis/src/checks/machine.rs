@@ -10,7 +10,9 @@ use model::quantity::many;
 use model::{Quantity, evidence};
 use record::{Block, MachineUse, Record, Slice, Trial};
 
-use super::{CheckFinding, CheckedRun, CheckedVariant, only_if, total, wall_ns, warning, works_unseen};
+use super::{
+    CheckFinding, CheckedRun, CheckedVariant, only_if, total, wall_ns, warning, works_unseen,
+};
 
 /// Maximum share of CPU time taken by the host (CPU steal).
 const STEAL_SHARE_MAX: f64 = 0.02;
@@ -43,21 +45,36 @@ pub(super) fn steal(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
     let slices = || run.record.complete_trials().flat_map(Trial::measured);
     let here: Vec<f64> = slices().map(|slice| slice.machine.steal_share).collect();
     let mut elsewhere: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for part in slices().flat_map(|slice| &slice.generators).filter(|part| !part.here) {
-        elsewhere.entry(&part.name).or_default().extend(part.steal_share);
+    for part in slices()
+        .flat_map(|slice| &slice.generators)
+        .filter(|part| !part.here)
+    {
+        elsewhere
+            .entry(&part.name)
+            .or_default()
+            .extend(part.steal_share);
     }
-    let spread =
-        "blocks spread this over all variants, so it widens the intervals; a quieter machine narrows them";
+    let spread = "blocks spread this over all variants, so it widens the intervals; a quieter machine narrows them";
     let late = format!("a generator that is held back sends and sees late; {spread}");
-    let of_generator =
-        |(name, shares): (&str, Vec<f64>)| stolen(&format!(" on the machine of {name}"), &shares, &late);
-    stolen("", &here, spread).into_iter().chain(elsewhere.into_iter().filter_map(of_generator)).collect()
+    let of_generator = |(name, shares): (&str, Vec<f64>)| {
+        stolen(&format!(" on the machine of {name}"), &shares, &late)
+    };
+    stolen("", &here, spread)
+        .into_iter()
+        .chain(elsewhere.into_iter().filter_map(of_generator))
+        .collect()
 }
 
 fn stolen(place: &str, shares: &[f64], remedy: &str) -> Option<CheckFinding> {
-    let disturbed = shares.iter().filter(|share| **share > STEAL_SHARE_MAX).count();
+    let disturbed = shares
+        .iter()
+        .filter(|share| **share > STEAL_SHARE_MAX)
+        .count();
     let most = shares.iter().copied().fold(0.0, f64::max);
-    let (limit, of) = (Quantity::share(STEAL_SHARE_MAX), many(shares.len() as u64, "slice"));
+    let (limit, of) = (
+        Quantity::share(STEAL_SHARE_MAX),
+        many(shares.len() as u64, "slice"),
+    );
     let evidence = evidence!("CPU steal{place} was above {limit} in {disturbed} of {of}, {most} at the most";
         disturbed = Quantity::count(disturbed as u64), most = Quantity::share(most));
     (most > STEAL_SHARE_MAX).then(|| warning(evidence, remedy.to_owned()))
@@ -66,11 +83,19 @@ fn stolen(place: &str, shares: &[f64], remedy: &str) -> Option<CheckFinding> {
 pub(super) fn throttled(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let stretches = stretches(run.record);
     let held_in = |stretch: &WatchedSpan<'_>| {
-        stretch.machine.throttled_ns.max(stretch.sum(Slice::services_throttled_ns))
+        stretch
+            .machine
+            .throttled_ns
+            .max(stretch.sum(Slice::services_throttled_ns))
     };
     let held = stretches.iter().map(held_in);
-    let (held_ns, hit) = held.fold((0, 0), |(sum, hit), ns| (sum + ns, hit + usize::from(ns > 0)));
-    let (share, of) = (held_ns as f64 / loaded_ns(&stretches), many(stretches.len() as u64, "slice"));
+    let (held_ns, hit) = held.fold((0, 0), |(sum, hit), ns| {
+        (sum + ns, hit + usize::from(ns > 0))
+    });
+    let (share, of) = (
+        held_ns as f64 / loaded_ns(&stretches),
+        many(stretches.len() as u64, "slice"),
+    );
     let evidence = evidence!("quotas of CPU time held processes back for {held} of the measured time, in {hit} of {of}";
         held = Quantity::share(share));
     let remedy = "what was measured is rather the quota than the service, with pauses of up to 100 ms; lift it (cpu.max, cpu.cfs_quota_us, \
@@ -79,7 +104,11 @@ pub(super) fn throttled(run: &CheckedRun<'_>) -> Option<CheckFinding> {
 }
 
 fn loaded_ns(stretches: &[WatchedSpan<'_>]) -> f64 {
-    stretches.iter().map(WatchedSpan::wall_ns).sum::<u64>().max(1) as f64
+    stretches
+        .iter()
+        .map(WatchedSpan::wall_ns)
+        .sum::<u64>()
+        .max(1) as f64
 }
 
 /// Reports processes that are neither Proofload nor a service of the run and used the processors.
@@ -87,12 +116,18 @@ pub(super) fn other_processes(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let record = run.record;
     only_if(!works_unseen(record.complete_trials()))?;
     let stretches = stretches(record);
-    let used_ns: u64 = stretches.iter().map(|stretch| stretch.machine.strangers_cpu_ns).sum();
+    let used_ns: u64 = stretches
+        .iter()
+        .map(|stretch| stretch.machine.strangers_cpu_ns)
+        .sum();
     let wall_ns: u64 = stretches.iter().map(WatchedSpan::wall_ns).sum();
     // The system counts CPU time in hundredths of a second.
     only_if(wall_ns >= STRANGERS_WALL_NS_LEAST)?;
     let cores = used_ns as f64 / wall_ns as f64;
-    let cpus = processors(record.header.environment.cpus, record.complete_trials().take(1));
+    let cpus = processors(
+        record.header.environment.cpus,
+        record.complete_trials().take(1),
+    );
     let share = cores / cpus as f64;
     only_if(share > OTHERS_SHARE_MAX)?;
     Some(warning(
@@ -107,7 +142,11 @@ pub(super) fn other_processes(run: &CheckedRun<'_>) -> Option<CheckFinding> {
 /// these trials were pinned to, whichever is larger. A CPU quota can reduce the counted number.
 pub fn processors<'a>(counted: usize, trials: impl IntoIterator<Item = &'a Trial>) -> usize {
     let pinned = trials.into_iter().flat_map(|Trial { started, .. }| {
-        started.services.iter().flat_map(|service| &service.cpus).chain(&started.generator_cpus)
+        started
+            .services
+            .iter()
+            .flat_map(|service| &service.cpus)
+            .chain(&started.generator_cpus)
     });
     pinned.collect::<BTreeSet<_>>().len().max(counted).max(1)
 }
@@ -140,8 +179,17 @@ pub(super) fn spin_varies(run: &CheckedRun<'_>) -> Option<CheckFinding> {
 pub(super) fn paging(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let stretches = stretches(run.record);
     let seconds = loaded_ns(&stretches) / 1e9;
-    let swapped: u64 = stretches.iter().map(|stretch| stretch.machine.swapped_in_pages).sum();
-    let faults_of = |slice: &Slice| slice.services.iter().map(|service| service.major_faults).sum::<u64>();
+    let swapped: u64 = stretches
+        .iter()
+        .map(|stretch| stretch.machine.swapped_in_pages)
+        .sum();
+    let faults_of = |slice: &Slice| {
+        slice
+            .services
+            .iter()
+            .map(|service| service.major_faults)
+            .sum::<u64>()
+    };
     let faults: u64 = stretches.iter().map(|stretch| stretch.sum(faults_of)).sum();
     let evidence = evidence!("in {time} {swapped} pages were read back from swap, and services waited for storage at {faults} page faults";
         time = Quantity::seconds(seconds), swapped = Quantity::count(swapped), faults = Quantity::count(faults));
@@ -152,18 +200,34 @@ pub(super) fn paging(run: &CheckedRun<'_>) -> Option<CheckFinding> {
 
 /// Reports a variant that read far more from storage in some trials than in others: the first trial fills the
 /// cache for all.
-pub(super) fn disk_reads(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
+pub(super) fn disk_reads(
+    run: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let fetched = run.record.complete_blocks().filter_map(|block| {
         let slices: Vec<&Slice> = block.trial(variant.index)?.measured().collect();
-        let bytes = total(&slices, |slice| slice.services.iter().map(|service| service.read_bytes).sum());
+        let bytes = total(&slices, |slice| {
+            slice
+                .services
+                .iter()
+                .map(|service| service.read_bytes)
+                .sum()
+        });
         let wall_ns = total(&slices, |slice| slice.counts.wall_ns());
         (wall_ns > 0).then(|| (bytes as f64 * 1e9 / wall_ns as f64, bytes, block))
     });
     let trials: Vec<(f64, u64, &Block)> = fetched.collect();
     let (usual_per_s, median, _) = stats::middle_by(trials.iter().copied(), |(per_s, ..)| *per_s)?;
-    let (per_s, most, block) = trials.into_iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let (per_s, most, block) = trials
+        .into_iter()
+        .max_by(|one, other| one.0.total_cmp(&other.0))?;
     only_if(per_s > DISK_BYTES_PER_S_MIN.max(DISK_RATIO_MAX * usual_per_s))?;
-    let place = block.order.iter().position(|index| *index == variant.index).unwrap_or(0) + 1;
+    let place = block
+        .order
+        .iter()
+        .position(|index| *index == variant.index)
+        .unwrap_or(0)
+        + 1;
     let (block, of) = (block.number, block.order.len());
     let evidence = evidence!(
         "its services fetched {most} from storage in block {block}, where it started as number {place} of {of}, and {median} in its \
@@ -179,12 +243,16 @@ pub(super) fn idle_not_idle(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let one_by_one = |slice: &Slice| slice.block == 1 && !slice.kind.counts();
     let told = |slice: &&Slice| one_by_one(slice) || slice.machine.idle_trials_cpu_ns > 0;
     let alone = |slice: &&Slice| slice.turns == 1 && slice.counts.sent > 0;
-    let slices = run.record.complete_trials().flat_map(|trial| &trial.slices).filter(alone).filter(told);
+    let slices = run
+        .record
+        .complete_trials()
+        .flat_map(|trial| &trial.slices)
+        .filter(alone)
+        .filter(told);
     let slices: Vec<&Slice> = slices.collect();
     let share = total(&slices, |slice| slice.machine.idle_trials_cpu_ns) as f64 / wall_ns(&slices);
     let evidence = evidence!("trials that should have been idle used {used} of a core while others were loaded"; used = Quantity::share(share));
-    let remedy =
-        "the services work without requests (timers, collectors); each variant is disturbed by the others";
+    let remedy = "the services work without requests (timers, collectors); each variant is disturbed by the others";
     (share > IDLE_SHARE_MAX).then(|| warning(evidence, remedy))
 }
 
@@ -208,7 +276,9 @@ impl WatchedSpan<'_> {
 
     /// Whether all counts in it belong to this variant, or to no variant.
     pub fn belongs_to(&self, variant: usize) -> bool {
-        self.slices.iter().all(|slice| slice.variant == variant && slice.turns == 1)
+        self.slices
+            .iter()
+            .all(|slice| slice.variant == variant && slice.turns == 1)
     }
 
     fn holds(&self, slice: &Slice) -> bool {
@@ -229,7 +299,12 @@ pub(super) fn stretches(record: &Record) -> Vec<WatchedSpan<'_>> {
 /// in the first block.
 pub(super) fn stretches_beside(record: &Record) -> Vec<WatchedSpan<'_>> {
     let of_block = |block| of_block(block, |slice| !slice.kind.counts());
-    record.blocks.iter().filter(|block| block.dropped.is_none()).flat_map(of_block).collect()
+    record
+        .blocks
+        .iter()
+        .filter(|block| block.dropped.is_none())
+        .flat_map(of_block)
+        .collect()
 }
 
 fn of_block(block: &Block, wanted: fn(&Slice) -> bool) -> Vec<WatchedSpan<'_>> {
@@ -244,7 +319,10 @@ fn of_block(block: &Block, wanted: fn(&Slice) -> bool) -> Vec<WatchedSpan<'_>> {
         let found = &mut by_number[number];
         match found.iter_mut().find(|stretch| stretch.holds(slice)) {
             Some(stretch) => stretch.slices.push(slice),
-            None => found.push(WatchedSpan { machine: &slice.machine, slices: vec![slice] }),
+            None => found.push(WatchedSpan {
+                machine: &slice.machine,
+                slices: vec![slice],
+            }),
         }
     }
     by_number.into_iter().flatten().collect()
@@ -252,6 +330,9 @@ fn of_block(block: &Block, wanted: fn(&Slice) -> bool) -> Vec<WatchedSpan<'_>> {
 
 /// Whether two entries were read at the same two moments. On a link each trial has its own TCP counters.
 fn same_time(one: &MachineUse, other: &MachineUse) -> bool {
-    let shared = |machine: &MachineUse| MachineUse { tcp: None, ..machine.clone() };
+    let shared = |machine: &MachineUse| MachineUse {
+        tcp: None,
+        ..machine.clone()
+    };
     shared(one) == shared(other)
 }

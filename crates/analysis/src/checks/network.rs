@@ -10,8 +10,8 @@ use record::{Record, Slice};
 
 use super::machine::{WatchedSpan, stretches, stretches_beside};
 use super::{
-    CheckFinding, CheckedRun, CheckedVariant, GENERATOR_SHARE_MAX, either, generator_share, only_if, total,
-    warning,
+    CheckFinding, CheckedRun, CheckedVariant, GENERATOR_SHARE_MAX, either, generator_share,
+    only_if, total, warning,
 };
 use crate::variant::{outcome, slices};
 
@@ -45,13 +45,19 @@ pub(super) fn upstream_connections(
     variant: &CheckedVariant<'_>,
 ) -> Option<CheckFinding> {
     let (record, plan) = (run.record, variant.plan);
-    let before = plan.services.iter().filter(|service| !service.needs.is_empty());
+    let before = plan
+        .services
+        .iter()
+        .filter(|service| !service.needs.is_empty());
     let before: Vec<&str> = before.map(|service| service.name.as_str()).collect();
     only_if(!before.is_empty())?;
     let on_link = plan.load.network.is_some();
     let slices = own(record, variant.index, on_link);
     let apart = on_link || plan.runs_already();
-    let seen: Vec<_> = slices.iter().filter_map(|slice| opened_by_services(slice, apart)).collect();
+    let seen: Vec<_> = slices
+        .iter()
+        .filter_map(|slice| opened_by_services(slice, apart))
+        .collect();
     let opened: u64 = seen.iter().map(|(opened, _)| opened).sum();
     let answered: u64 = seen.iter().map(|(_, answered)| answered).sum();
     only_if(answered >= RESPONSES_MIN && opened as f64 >= UPSTREAM_OPENED_MIN * answered as f64)?;
@@ -74,24 +80,42 @@ fn own(record: &Record, variant: usize, on_link: bool) -> Vec<&Slice> {
     if on_link {
         return slices(record, variant).collect();
     }
-    let all = stretches_beside(record).into_iter().chain(stretches(record));
-    all.filter(|stretch| stretch.belongs_to(variant)).flat_map(|stretch| stretch.slices).collect()
+    let all = stretches_beside(record)
+        .into_iter()
+        .chain(stretches(record));
+    all.filter(|stretch| stretch.belongs_to(variant))
+        .flat_map(|stretch| stretch.slices)
+        .collect()
 }
 
 /// Connections opened by others than the generator, and responses. If the entry is `apart`, on a link or not
 /// started here, or if the generators are on other machines, their connections are not included in the services'
 /// counters.
 fn opened_by_services(slice: &Slice, apart: bool) -> Option<(u64, u64)> {
-    let failed = slice.counts.errors.iter().filter(|error| error.phase == Phase::Connect);
+    let failed = slice
+        .counts
+        .errors
+        .iter()
+        .filter(|error| error.phase == Phase::Connect);
     let failed: u64 = failed.map(|error| error.count).sum();
     // The record does not contain which generator failed to connect.
     let here = slice.generators.is_empty() || slice.generators.iter().any(|part| part.here);
-    let generators = if apart || !here { 0 } else { slice.connections_opened_here() + failed };
-    Some((slice.machine.tcp?.opened.saturating_sub(generators), slice.counts.responses))
+    let generators = if apart || !here {
+        0
+    } else {
+        slice.connections_opened_here() + failed
+    };
+    Some((
+        slice.machine.tcp?.opened.saturating_sub(generators),
+        slice.counts.responses,
+    ))
 }
 
 /// Reports that no local port was left for a new connection, or soon none would be.
-pub(super) fn ports_exhausted(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
+pub(super) fn ports_exhausted(
+    run: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let (record, index) = (run.record, variant.index);
     let slices: Vec<&Slice> = slices(record, index).collect();
     let errors = slices.iter().flat_map(|slice| &slice.counts.errors);
@@ -100,20 +124,37 @@ pub(super) fn ports_exhausted(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>
     let share = |slice: &&Slice| {
         // Sockets left by others only decrease. Every window adds a few.
         let grown = |tcp: &record::TcpUse| tcp.time_wait.saturating_sub(tcp.time_wait_before);
-        let own = |tcp: &record::TcpUse| grown(tcp) as f64 > TIME_WAIT_GROWN_MIN * tcp.local_ports as f64;
-        let tcp = slice.machine.tcp.filter(|tcp| tcp.local_ports > 0 && own(tcp))?;
+        let own =
+            |tcp: &record::TcpUse| grown(tcp) as f64 > TIME_WAIT_GROWN_MIN * tcp.local_ports as f64;
+        let tcp = slice
+            .machine
+            .tcp
+            .filter(|tcp| tcp.local_ports > 0 && own(tcp))?;
         Some((tcp.time_wait as f64 / tcp.local_ports as f64, tcp))
     };
     // With turns, all variants see the sockets that one of them leaves behind. Only that one is reported.
     let own = own(record, index, variant.plan.load.network.is_some());
-    let most = own.iter().filter_map(share).max_by(|(one, _), (other, _)| one.total_cmp(other));
-    let waiting = most.filter(|(share, _)| *share > TIME_WAIT_SHARE_MAX).map(|(_, tcp)| tcp);
+    let most = own
+        .iter()
+        .filter_map(share)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other));
+    let waiting = most
+        .filter(|(share, _)| *share > TIME_WAIT_SHARE_MAX)
+        .map(|(_, tcp)| tcp);
     only_if(refused > 0 || waiting.is_some())?;
     let ports = most.map(|(_, tcp)| {
-        let (waiting, ports) = (many(tcp.time_wait, "socket"), many(tcp.local_ports, "local port"));
+        let (waiting, ports) = (
+            many(tcp.time_wait, "socket"),
+            many(tcp.local_ports, "local port"),
+        );
         format!("{waiting} in TIME_WAIT, of {ports}")
     });
-    let told = || format!("{} found no local port free (EADDRNOTAVAIL)", many(refused, "connection"));
+    let told = || {
+        format!(
+            "{} found no local port free (EADDRNOTAVAIL)",
+            many(refused, "connection")
+        )
+    };
     let told: Vec<String> = (refused > 0).then(told).into_iter().chain(ports).collect();
     // The kernel can reuse such ports on loopback (tcp_tw_reuse), so a large number alone is not a failure.
     let is_void = outcome(&slices).is_void();
@@ -138,15 +179,24 @@ impl SocketDrops {
     fn of(stretches: &[WatchedSpan<'_>], variant: usize) -> Self {
         let mut held = Self::default();
         for stretch in stretches {
-            let Some(slice) = stretch.slices.iter().find(|slice| slice.variant == variant) else { continue };
-            let Some(tcp) = slice.machine.tcp else { continue };
+            let Some(slice) = stretch.slices.iter().find(|slice| slice.variant == variant) else {
+                continue;
+            };
+            let Some(tcp) = slice.machine.tcp else {
+                continue;
+            };
             held.drops += tcp.listen_drops.max(tcp.listen_overflows);
             held.overflows += tcp.listen_overflows;
             held.sent_again += tcp.syn_retransmits;
             // On a link each trial has its own network namespace, with separate counters.
-            for slice in stretch.slices.iter().filter(|other| other.machine.tcp == slice.machine.tcp) {
+            for slice in stretch
+                .slices
+                .iter()
+                .filter(|other| other.machine.tcp == slice.machine.tcp)
+            {
                 held.due += slice.counts.due();
-                held.connections_ns += u128::from(slice.connections) * u128::from(slice.counts.wall_ns());
+                held.connections_ns +=
+                    u128::from(slice.connections) * u128::from(slice.counts.wall_ns());
             }
         }
         held
@@ -166,13 +216,20 @@ impl SocketDrops {
 pub(super) fn backlog_full(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
     let stretches = stretches(run.record);
     // With turns, all variants have the same counts, which is one finding.
-    let held = run.variants.iter().map(|variant| (SocketDrops::of(&stretches, variant.index), variant));
+    let held = run
+        .variants
+        .iter()
+        .map(|variant| (SocketDrops::of(&stretches, variant.index), variant));
     let found = model::grouped(held.filter(|(held, _)| held.drops > 0));
-    found.into_iter().map(|(held, variants)| held_up(&held, &variants)).collect()
+    found
+        .into_iter()
+        .map(|(held, variants)| held_up(&held, &variants))
+        .collect()
 }
 
 fn held_up(held: &SocketDrops, variants: &[&CheckedVariant<'_>]) -> CheckFinding {
-    let (about, names): (Vec<usize>, Vec<&str>) = variants.iter().map(|of| (of.index, of.name())).unzip();
+    let (about, names): (Vec<usize>, Vec<&str>) =
+        variants.iter().map(|of| (of.index, of.name())).unzip();
     let evidence = evidence!(
         "{}: listening sockets dropped {dropped} to connect during {requests}, {overflows} of them because the accept \
          queue was full; {sent_again} were sent again", names.join(", ");
@@ -185,12 +242,17 @@ fn held_up(held: &SocketDrops, variants: &[&CheckedVariant<'_>]) -> CheckFinding
 
 fn says_close(name: &str, value: &str) -> bool {
     header::is_same(name, "connection")
-        && value.split(',').any(|word| word.trim().eq_ignore_ascii_case("close"))
+        && value
+            .split(',')
+            .any(|word| word.trim().eq_ignore_ascii_case("close"))
 }
 
 /// Reports connections that were reopened without a request to do so, or carried fewer streams than
 /// requested.
-pub(super) fn connection_churn(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
+pub(super) fn connection_churn(
+    run: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     reopened(run, variant).or_else(|| streams_unused(variant))
 }
 
@@ -199,7 +261,11 @@ fn streams_unused(variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let load = &variant.plan.load;
     let streams = load.protocol.streams()?;
     // At a rate, concurrency follows from the load. With a request count, it decreases toward the end.
-    let counts = |slice: &Slice| slice.asked.is_some_and(|asked| asked.until.requests().is_some());
+    let counts = |slice: &Slice| {
+        slice
+            .asked
+            .is_some_and(|asked| asked.until.requests().is_some())
+    };
     let is_full = |slice: &&Slice| slice.counts.open.is_none() && !counts(slice);
     let slices: Vec<&Slice> = variant.slices.iter().copied().filter(is_full).collect();
     let is_whole = slices.iter().all(|slice| slice.counts.errors.is_empty());
@@ -211,7 +277,10 @@ fn streams_unused(variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let connections = slices.first()?.connections;
     let asked = u64::from(connections) * u64::from(streams);
     only_if(under_way > 0.0 && under_way < STREAMS_SHARE_MIN * asked as f64)?;
-    let (connections, streams) = (many(connections.into(), "connection"), many(streams.into(), "stream"));
+    let (connections, streams) = (
+        many(connections.into(), "connection"),
+        many(streams.into(), "stream"),
+    );
     let evidence = evidence!(
         "{under_way} requests were under way in the mean and not {asked}: {connections}, up to {streams} on each";
         under_way = Quantity::number(under_way), asked = Quantity::count(asked));
@@ -235,11 +304,25 @@ fn reopened(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckF
     let opened = variant.sum(|slice| slice.counts.connections_opened);
     let answered = variant.sum(|slice| slice.counts.responses);
     only_if(answered >= RESPONSES_MIN && beyond as f64 > CHURN_SHARE_MAX * answered as f64)?;
-    let mut headers = variant.plan.load.requests.iter().flat_map(|request| &request.headers);
+    let mut headers = variant
+        .plan
+        .load
+        .requests
+        .iter()
+        .flat_map(|request| &request.headers);
     only_if(variant.plan.load.keep_alive && !headers.any(|(name, value)| says_close(name, value)))?;
-    let witnesses = variant.trials.iter().flat_map(|trial| &trial.started.witnesses);
-    let closes = witnesses.flat_map(|witness| &witness.headers).any(|(name, value)| says_close(name, value));
-    let closes = if closes { "; it responds with `connection: close`" } else { "" };
+    let witnesses = variant
+        .trials
+        .iter()
+        .flat_map(|trial| &trial.started.witnesses);
+    let closes = witnesses
+        .flat_map(|witness| &witness.headers)
+        .any(|(name, value)| says_close(name, value));
+    let closes = if closes {
+        "; it responds with `connection: close`"
+    } else {
+        ""
+    };
     let evidence = evidence!("{asked} asked for and {opened} opened, one for every {each} responses{closes}";
         asked = counted(variant.sum(asked), "connection"), each = Quantity::number(answered as f64 / opened as f64),
         opened = Quantity::count(opened));
@@ -249,11 +332,24 @@ fn reopened(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckF
 }
 
 pub(super) fn certificates_unchecked(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let unchecked =
-        |variant: &&CheckedVariant<'_>| variant.plan.load.tls.as_ref().is_some_and(|tls| tls.insecure);
-    let insecure = run.variants.iter().filter(unchecked).map(|variant| (variant.index, variant.name()));
+    let unchecked = |variant: &&CheckedVariant<'_>| {
+        variant
+            .plan
+            .load
+            .tls
+            .as_ref()
+            .is_some_and(|tls| tls.insecure)
+    };
+    let insecure = run
+        .variants
+        .iter()
+        .filter(unchecked)
+        .map(|variant| (variant.index, variant.name()));
     let (about, names): (Vec<usize>, Vec<&str>) = insecure.unzip();
-    let evidence = format!("{}: certificates were not checked: who responded is not known", names.join(", "));
+    let evidence = format!(
+        "{}: certificates were not checked: who responded is not known",
+        names.join(", ")
+    );
     let remedy = "the handshakes cost what they would otherwise; load.tls.ca trusts an authority of your own";
     (!about.is_empty()).then(|| CheckFinding::note((), evidence, remedy).about(about))
 }

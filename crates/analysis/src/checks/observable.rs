@@ -11,7 +11,9 @@ use model::{Quantity, evidence, header};
 use plan::{Comparison, Service, ServiceCommand, ServiceSource};
 use record::{ProcessSeen, ServiceStarted, Trial, Witness};
 
-use super::{CheckFinding, CheckedRun, CheckedVariant, deployed, is_one_of, only_if, total, warning};
+use super::{
+    CheckFinding, CheckedRun, CheckedVariant, deployed, is_one_of, only_if, total, warning,
+};
 
 /// Relative difference in CPU time per request from which on variants do differ. Identical services differ by
 /// up to 3 % on a shared host with two cores.
@@ -27,12 +29,20 @@ const IDLE_HEADERS: &str = "date age expires last-modified etag set-cookie conne
 
 pub(super) fn nothing_observable(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding> {
     let [baseline, candidate] = run.pair(asked)?;
-    alike(baseline, candidate, run.plan.design.margin).or_else(|| deployed::same_pods(baseline, candidate))
+    alike(baseline, candidate, run.plan.design.margin)
+        .or_else(|| deployed::same_pods(baseline, candidate))
 }
 
-fn alike(baseline: &CheckedVariant<'_>, candidate: &CheckedVariant<'_>, margin: f64) -> Option<CheckFinding> {
+fn alike(
+    baseline: &CheckedVariant<'_>,
+    candidate: &CheckedVariant<'_>,
+    margin: f64,
+) -> Option<CheckFinding> {
     let asked = asked_difference(baseline.plan, candidate.plan)?;
-    let (one, other) = (ObservedVariant::of(baseline)?, ObservedVariant::of(candidate)?);
+    let (one, other) = (
+        ObservedVariant::of(baseline)?,
+        ObservedVariant::of(candidate)?,
+    );
     only_if(!differ(&one.witnesses, &other.witnesses))?;
     let apart = one.cpu_ns_per_request.zip(other.cpu_ns_per_request);
     let apart = apart.map(|(one, other)| (other / one - 1.0).abs());
@@ -41,7 +51,10 @@ fn alike(baseline: &CheckedVariant<'_>, candidate: &CheckedVariant<'_>, margin: 
     }
     let cpu = match apart {
         Some(apart) if apart > ALIKE_CPU_TOLERANCE => return None,
-        Some(apart) => format!(", and CPU time per request is within {}", Quantity::share(apart)),
+        Some(apart) => format!(
+            ", and CPU time per request is within {}",
+            Quantity::share(apart)
+        ),
         None => String::new(),
     };
     let commands = one.commands();
@@ -68,14 +81,29 @@ fn no_effect(asked: &str, cpu_apart: f64, margin: f64) -> Option<CheckFinding> {
 fn asked_difference(one: &plan::Variant, other: &plan::Variant) -> Option<String> {
     // The patterns here and below name every field, so that none is forgotten. The expectation does not
     // affect the start.
-    let plan::Variant { name: _, levels: _, services, entry, load, expect: _ } = one;
+    let plan::Variant {
+        name: _,
+        levels: _,
+        services,
+        entry,
+        load,
+        expect: _,
+    } = one;
     only_if((entry, load, services.len()) == (&other.entry, &other.load, other.services.len()))?;
     let mut asked = Vec::new();
     for (one, other) in services.iter().zip(&other.services) {
         // The timeout for becoming ready has no effect once the service is ready.
-        let Service { name, source, ready, ready_timeout: _, needs } = one;
+        let Service {
+            name,
+            source,
+            ready,
+            ready_timeout: _,
+            needs,
+        } = one;
         only_if((name, ready, needs) == (&other.name, &other.ready, &other.needs))?;
-        let (ServiceSource::Command(how), ServiceSource::Command(other_how)) = (source, &other.source) else {
+        let (ServiceSource::Command(how), ServiceSource::Command(other_how)) =
+            (source, &other.source)
+        else {
             return None;
         };
         let changed = changed_parts(how, other_how)?.into_iter();
@@ -113,12 +141,23 @@ fn changed_parts(one: &ServiceCommand, other: &ServiceCommand) -> Option<Vec<&'s
         (*launcher != other.launcher, "launcher"),
         (*workers != other.workers, "workers"),
     ];
-    Some(parts.into_iter().filter(|(differs, _)| *differs).map(|(_, part)| part).collect())
+    Some(
+        parts
+            .into_iter()
+            .filter(|(differs, _)| *differs)
+            .map(|(_, part)| part)
+            .collect(),
+    )
 }
 
 fn is_unseen(command: &ServiceCommand) -> bool {
-    let words = command.command.iter().flat_map(|word| word.split(|c: char| c.is_whitespace() || c == ';'));
-    words.map(|word| word.rsplit('/').next().unwrap_or(word)).any(|word| is_one_of(UNSEEN_WORDS, word))
+    let words = command
+        .command
+        .iter()
+        .flat_map(|word| word.split(|c: char| c.is_whitespace() || c == ';'));
+    words
+        .map(|word| word.rsplit('/').next().unwrap_or(word))
+        .any(|word| is_one_of(UNSEEN_WORDS, word))
 }
 
 /// Observations of a variant that are the same in all of its trials.
@@ -145,7 +184,11 @@ impl<'a> ObservedVariant<'a> {
         let cpu = total(&slices, record::Slice::services_cpu_ns);
         let cpu_ns_per_request = (ok > 0 && cpu > 0).then(|| cpu as f64 / ok as f64);
         let witnesses: Vec<&'a Witness> = variant.witnesses().collect();
-        (!witnesses.is_empty()).then_some(ObservedVariant { face, witnesses, cpu_ns_per_request })
+        (!witnesses.is_empty()).then_some(ObservedVariant {
+            face,
+            witnesses,
+            cpu_ns_per_request,
+        })
     }
 
     fn commands(&self) -> String {
@@ -157,11 +200,19 @@ impl<'a> ObservedVariant<'a> {
 
 fn face(trial: &Trial) -> Option<Face<'_>> {
     let services = trial.started.services.iter();
-    let ports: Vec<String> = services.clone().map(|service| service.port.to_string()).collect();
-    services.map(|service| Some((service.service.as_str(), of_service(service, &ports)?))).collect()
+    let ports: Vec<String> = services
+        .clone()
+        .map(|service| service.port.to_string())
+        .collect();
+    services
+        .map(|service| Some((service.service.as_str(), of_service(service, &ports)?)))
+        .collect()
 }
 
-fn of_service(service: &ServiceStarted, ports: &[String]) -> Option<(usize, BTreeSet<ProcessIdentity>)> {
+fn of_service(
+    service: &ServiceStarted,
+    ports: &[String],
+) -> Option<(usize, BTreeSet<ProcessIdentity>)> {
     let serving = serving(&service.processes);
     only_if(!serving.is_empty() && serving.iter().all(|process| process.marked))?;
     let process = |process: &&ProcessSeen| -> ProcessIdentity {
@@ -169,42 +220,66 @@ fn of_service(service: &ServiceStarted, ports: &[String]) -> Option<(usize, BTre
         let environment = environment.map(|(name, value)| (name.clone(), settled(value, ports)));
         (settled(&process.command, ports), environment.collect())
     };
-    Some((service.processes.len(), serving.iter().map(process).collect()))
+    Some((
+        service.processes.len(),
+        serving.iter().map(process).collect(),
+    ))
 }
 
 /// The processes that listen. If none is known to, all.
 fn serving(processes: &[ProcessSeen]) -> Vec<&ProcessSeen> {
     let listening: Vec<&ProcessSeen> = processes.iter().filter(|process| process.listens).collect();
-    if listening.is_empty() { processes.iter().collect() } else { listening }
+    if listening.is_empty() {
+        processes.iter().collect()
+    } else {
+        listening
+    }
 }
 
 /// Removes parts of a text that differ between trials: ports, and the name of the service's folder.
 fn settled(text: &str, ports: &[String]) -> String {
     let word = |word: &str| match word.split_once("/proofload-") {
-        Some((before, after)) => format!("{before}/{}", after.split_once('/').map_or("", |(_, rest)| rest)),
+        Some((before, after)) => format!(
+            "{before}/{}",
+            after.split_once('/').map_or("", |(_, rest)| rest)
+        ),
         None => word.to_owned(),
     };
     let text = text.split(' ').map(word).collect::<Vec<_>>().join(" ");
-    ports.iter().fold(text, |text, port| text.replace(port, "PORT"))
+    ports
+        .iter()
+        .fold(text, |text, port| text.replace(port, "PORT"))
 }
 
 /// Whether responses show a difference. Values that vary among the responses of one variant do not count.
 fn differ(one: &[&Witness], other: &[&Witness]) -> bool {
-    let requests = [one, other].map(|of| of.iter().map(|witness| &witness.request).collect::<BTreeSet<_>>());
+    let requests = [one, other].map(|of| {
+        of.iter()
+            .map(|witness| &witness.request)
+            .collect::<BTreeSet<_>>()
+    });
     let apart = |request: &&String| {
         let (one, other) = (looks(one, request), looks(other, request));
         let mut names = one.iter().chain(&other).flat_map(BTreeMap::keys);
-        names
-            .any(|name| steady(&one, name).zip(steady(&other, name)).is_some_and(|(one, other)| one != other))
+        names.any(|name| {
+            steady(&one, name)
+                .zip(steady(&other, name))
+                .is_some_and(|(one, other)| one != other)
+        })
     };
     // It is determined only once, so the other responses of the variant lack it.
-    let coding = |of: &[&Witness]| of.iter().find_map(|witness| witness.coding_on_request.clone());
+    let coding = |of: &[&Witness]| {
+        of.iter()
+            .find_map(|witness| witness.coding_on_request.clone())
+    };
     requests[0] != requests[1] || requests[0].iter().any(apart) || coding(one) != coding(other)
 }
 
 /// The comparable parts of each response to a request: status, content if it is repeatable, headers.
 fn looks(witnesses: &[&Witness], request: &str) -> Vec<BTreeMap<String, String>> {
-    let of = witnesses.iter().filter(|witness| witness.request == request);
+    let of = witnesses
+        .iter()
+        .filter(|witness| witness.request == request);
     let look = |witness: &&Witness| {
         let Witness {
             status,
@@ -220,11 +295,20 @@ fn looks(witnesses: &[&Witness], request: &str) -> Vec<BTreeMap<String, String>>
             // Compared by `differ`.
             coding_on_request: _,
         } = witness;
-        let hash = decoded_sha256.as_deref().filter(|_| *repeats).unwrap_or("changes");
-        let kept = headers.iter().map(|(name, value)| (header::key(name), value.clone()));
+        let hash = decoded_sha256
+            .as_deref()
+            .filter(|_| *repeats)
+            .unwrap_or("changes");
+        let kept = headers
+            .iter()
+            .map(|(name, value)| (header::key(name), value.clone()));
         let kept = kept.filter(|(name, _)| !is_one_of(IDLE_HEADERS, name));
-        let own = [(":status", status.to_string()), (":content", hash.to_owned())];
-        kept.chain(own.map(|(name, value)| (name.to_owned(), value))).collect()
+        let own = [
+            (":status", status.to_string()),
+            (":content", hash.to_owned()),
+        ];
+        kept.chain(own.map(|(name, value)| (name.to_owned(), value)))
+            .collect()
     };
     of.map(look).collect()
 }

@@ -22,17 +22,34 @@ const NODE_HARMLESS: &str = "--inspect-port --inspect-publish-uid --cpu-prof- --
 const OBSERVERS: &str = "clinic 0x c8 nyc py-spy scalene memray viztracer kernprof strace ltrace valgrind \
     gdb lldb rbspy";
 /// Python modules that run others under observation.
-const PYTHON_MODULES: [&str; 9] =
-    ["cProfile", "profile", "trace", "coverage", "pyinstrument", "scalene", "memray", "viztracer", "pdb"];
+const PYTHON_MODULES: [&str; 9] = [
+    "cProfile",
+    "profile",
+    "trace",
+    "coverage",
+    "pyinstrument",
+    "scalene",
+    "memray",
+    "viztracer",
+    "pdb",
+];
 /// Prefixes of flags of the Java VM.
 const JAVA_FLAGS: &str = "-agentlib:jdwp -agentlib:hprof -Xrunjdwp -Xrunhprof -XX:StartFlightRecording \
     -XX:+FlightRecorder -agentpath:";
 /// Variables that pass flags to Java.
 const JAVA_OPTIONS: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
 /// Variables that switch on a profiler by being set.
-const SWITCHES: [&str; 4] = ["NODE_V8_COVERAGE", "COVERAGE_PROCESS_START", "CPUPROFILE", "HEAPPROFILE"];
+const SWITCHES: [&str; 4] = [
+    "NODE_V8_COVERAGE",
+    "COVERAGE_PROCESS_START",
+    "CPUPROFILE",
+    "HEAPPROFILE",
+];
 
-pub(super) fn profiler_on(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
+pub(super) fn profiler_on(
+    run: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let by_plan = |of: &CheckedVariant<'_>| in_plan(of.plan).is_some();
     // If only some variants have one, that is what the experiment is about.
     only_if(!by_plan(variant) || run.variants.iter().all(by_plan))?;
@@ -53,22 +70,38 @@ pub(super) fn profiler_on(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) ->
 fn in_plan(variant: &plan::Variant) -> Option<(&str, String)> {
     variant.services.iter().find_map(|service| {
         let started = service.command()?;
-        let command: Vec<&str> = started.command.iter().flat_map(|word| word.split_whitespace()).collect();
+        let command: Vec<&str> = started
+            .command
+            .iter()
+            .flat_map(|word| word.split_whitespace())
+            .collect();
         Some((service.name.as_str(), by(&command, &started.env)?))
     })
 }
 
 fn in_trial(trial: &Trial) -> Option<(&str, String)> {
     trial.started.services.iter().find_map(|started| {
-        let at_end = trial.ended.as_ref().and_then(|ended| ended.processes_by_service.get(&started.service));
-        let how = started.processes.iter().chain(at_end.into_iter().flatten()).find_map(in_process)?;
+        let at_end = trial
+            .ended
+            .as_ref()
+            .and_then(|ended| ended.processes_by_service.get(&started.service));
+        let how = started
+            .processes
+            .iter()
+            .chain(at_end.into_iter().flatten())
+            .find_map(in_process)?;
         Some((started.service.as_str(), how))
     })
 }
 
 fn in_process(process: &ProcessSeen) -> Option<String> {
     let command: Vec<&str> = process.command.split_whitespace().collect();
-    Some(format!("{} ({}, pid {})", by(&command, &process.environment)?, process.command, process.pid))
+    Some(format!(
+        "{} ({}, pid {})",
+        by(&command, &process.environment)?,
+        process.command,
+        process.pid
+    ))
 }
 
 /// The word of the command or the variable that starts a profiler.
@@ -77,7 +110,9 @@ fn by(command: &[&str], variables: &BTreeMap<String, String>) -> Option<String> 
         let word = match name.as_str() {
             _ if value.is_empty() => None,
             "NODE_OPTIONS" => value.split_whitespace().find(|word| is_node_flag(word)),
-            name if JAVA_OPTIONS.contains(&name) => value.split_whitespace().find(|word| is_java_flag(word)),
+            name if JAVA_OPTIONS.contains(&name) => {
+                value.split_whitespace().find(|word| is_java_flag(word))
+            }
             name if SWITCHES.contains(&name) => Some(value.as_str()),
             _ => None,
         };
@@ -93,7 +128,9 @@ fn by_command<'a>(words: &[&'a str]) -> Option<&'a str> {
     words.iter().enumerate().find_map(|(at, word)| {
         let rest = &words[at + 1..];
         match base(word) {
-            "node" | "nodejs" => flags(rest).find(|flag| is_node_flag(flag)).or_else(|| script(rest)),
+            "node" | "nodejs" => flags(rest)
+                .find(|flag| is_node_flag(flag))
+                .or_else(|| script(rest)),
             name if name.starts_with("python") => module(rest).or_else(|| script(rest)),
             "java" => flags(rest).find(|flag| is_java_flag(flag)),
             "perf" => (matches!(rest.first(), Some(&"record" | &"trace"))).then_some(*word),
@@ -106,7 +143,9 @@ fn by_command<'a>(words: &[&'a str]) -> Option<&'a str> {
 
 /// Whether the word after this one is a program that it starts.
 fn leads(word: &str) -> bool {
-    let starts = ["exec", "npx", "bunx", "pnpx", "env", "sudo", "nice", "-c", "--", "&&", ";"];
+    let starts = [
+        "exec", "npx", "bunx", "pnpx", "env", "sudo", "nice", "-c", "--", "&&", ";",
+    ];
     starts.contains(&base(word)) || word.contains('=') && !word.starts_with('-')
 }
 
@@ -122,7 +161,10 @@ fn observer(word: &str) -> Option<&str> {
 /// The flags of an interpreter: words before the first word that is neither a flag nor possibly the value of
 /// one.
 fn flags<'a>(rest: &[&'a str]) -> impl Iterator<Item = &'a str> {
-    rest[..plan::script_at(rest)].iter().copied().filter(|word| word.starts_with('-'))
+    rest[..plan::script_at(rest)]
+        .iter()
+        .copied()
+        .filter(|word| word.starts_with('-'))
 }
 
 /// A script that is such a program: `node /app/node_modules/.bin/c8`.
@@ -131,8 +173,13 @@ fn script<'a>(rest: &[&'a str]) -> Option<&'a str> {
 }
 
 fn module<'a>(rest: &[&'a str]) -> Option<&'a str> {
-    let at = rest.iter().position(|word| *word == "-m").filter(|at| *at < plan::script_at(rest))?;
-    rest.get(at + 1).copied().filter(|name| PYTHON_MODULES.contains(name))
+    let at = rest
+        .iter()
+        .position(|word| *word == "-m")
+        .filter(|at| *at < plan::script_at(rest))?;
+    rest.get(at + 1)
+        .copied()
+        .filter(|name| PYTHON_MODULES.contains(name))
 }
 
 fn is_node_flag(word: &str) -> bool {

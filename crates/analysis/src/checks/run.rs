@@ -12,12 +12,19 @@ use crate::variant::merged;
 
 pub(super) fn damage(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
     let remedy = "what could be read counts; keep the folder as it is if you want to look further";
-    let seen = |text: &String| warning(format!("part of the record could not be read: {text}"), remedy);
+    let seen = |text: &String| {
+        warning(
+            format!("part of the record could not be read: {text}"),
+            remedy,
+        )
+    };
     run.record.damage.iter().map(seen).collect()
 }
 
 pub(super) fn pointless(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let Some(EndReason::Void(why)) = run.record.end() else { return None };
+    let Some(EndReason::Void(why)) = run.record.end() else {
+        return None;
+    };
     Some(void(
         format!("the run was stopped because going on was pointless: {why}"),
         "change what it names, then run again; the services' output lies in the record's logs",
@@ -26,24 +33,44 @@ pub(super) fn pointless(run: &CheckedRun<'_>) -> Option<CheckFinding> {
 
 pub(super) fn left_over(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let ended = run.record.trials().filter_map(|trial| trial.ended.as_ref());
-    let leftovers: Vec<&str> = ended.flat_map(|ended| &ended.leftovers).map(String::as_str).collect();
+    let leftovers: Vec<&str> = ended
+        .flat_map(|ended| &ended.leftovers)
+        .map(String::as_str)
+        .collect();
     let evidence = format!("these outlived their trial: {}", leftovers.join(", "));
     let remedy = "processes ran on beside later trials: end them by hand, unmount what a service mounted, and run again";
     (!leftovers.is_empty()).then(|| void(evidence, remedy))
 }
 
 pub(super) fn killed(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let ended = run.record.complete_trials().filter_map(|trial| trial.ended.as_ref());
-    let killed: Vec<&str> = ended.flat_map(|ended| &ended.killed).map(String::as_str).collect();
+    let ended = run
+        .record
+        .complete_trials()
+        .filter_map(|trial| trial.ended.as_ref());
+    let killed: Vec<&str> = ended
+        .flat_map(|ended| &ended.killed)
+        .map(String::as_str)
+        .collect();
     let (first, times) = (killed.first()?, many(killed.len() as u64, "time"));
-    let evidence = evidence!("{first} did not end on SIGTERM in time and was killed ({times} in all)");
+    let evidence =
+        evidence!("{first} did not end on SIGTERM in time and was killed ({times} in all)");
     let evidence = evidence.with([("times", Quantity::count(killed.len() as u64))]);
-    Some(CheckFinding::note((), evidence, "let the service end on SIGTERM, or set its stop_timeout longer"))
+    Some(CheckFinding::note(
+        (),
+        evidence,
+        "let the service end on SIGTERM, or set its stop_timeout longer",
+    ))
 }
 
 /// Reports blocks that the lab dropped because of the machine, which explains the time they took.
 pub(super) fn blocks_dropped(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let why = |block: &Block| Some(format!("in block {} {}", block.number, block.dropped.as_ref()?));
+    let why = |block: &Block| {
+        Some(format!(
+            "in block {} {}",
+            block.number,
+            block.dropped.as_ref()?
+        ))
+    };
     let told: Vec<String> = run.record.blocks.iter().filter_map(why).collect();
     let dropped = told.len();
     let complete = run.record.complete_blocks().count() + dropped;
@@ -62,12 +89,19 @@ pub(super) fn too_few_blocks(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     only_if(blocks < BLOCKS_MIN && !run.plan.comparisons.is_empty())?;
     let (metric, requests) = run.plan.design.most_wanting();
     let lower = ", or choose a lower quantile or a higher design.rate";
-    let latency = metric
-        .quantile()
-        .map(|_| format!("{lower}: {} needs {} per trial", metric.name(), many(requests as u64, "request")));
+    let latency = metric.quantile().map(|_| {
+        format!(
+            "{lower}: {} needs {} per trial",
+            metric.name(),
+            many(requests as u64, "request")
+        )
+    });
     let longer = |needed_s: u64| match needed_s {
         0..=plan::BUDGET_S_MAX => {
-            format!("run it with --budget {needed_s}s or more{}", latency.unwrap_or_default())
+            format!(
+                "run it with --budget {needed_s}s or more{}",
+                latency.unwrap_or_default()
+            )
         }
         _ => format!("it would take days{}", latency.unwrap_or_default()),
     };
@@ -77,22 +111,35 @@ pub(super) fn too_few_blocks(run: &CheckedRun<'_>) -> Option<CheckFinding> {
         None | Some(EndReason::Void(_)) => return None,
         Some(EndReason::BudgetTooSmall { needed_s }) => longer(*needed_s),
         Some(EndReason::BudgetSpent) => budget_for(run.record, BLOCKS_MIN).map_or_else(
-            || "`proofload run --dry-run` says how long blocks take; set the budget by that".to_owned(),
+            || {
+                "`proofload run --dry-run` says how long blocks take; set the budget by that"
+                    .to_owned()
+            },
             longer,
         ),
         Some(_) => "it ended too early to say anything; let it run longer".to_owned(),
     };
     let complete = many(blocks as u64, "complete block");
     let evidence = evidence!("{complete}; no verdict is given from fewer than {BLOCKS_MIN}");
-    Some(warning(evidence.with([("blocks", Quantity::count(blocks as u64))]), remedy))
+    Some(warning(
+        evidence.with([("blocks", Quantity::count(blocks as u64))]),
+        remedy,
+    ))
 }
 
 /// A budget in seconds for this number of blocks, based on the finished ones, plus a tenth. `None` if none
 /// finished.
 fn budget_for(record: &Record, blocks: usize) -> Option<u64> {
-    let kept: Vec<f64> = record.complete_blocks().filter_map(|block| block.seconds).collect();
+    let kept: Vec<f64> = record
+        .complete_blocks()
+        .filter_map(|block| block.seconds)
+        .collect();
     // The first one observes the warm-up.
-    let later = if kept.len() > 1 { &kept[1..] } else { &kept[..] };
+    let later = if kept.len() > 1 {
+        &kept[1..]
+    } else {
+        &kept[..]
+    };
     let longest_s = later.iter().copied().reduce(f64::max)?;
     let missing = blocks.saturating_sub(kept.len());
     Some(((record.ended.as_ref()?.seconds + missing as f64 * longest_s) * 1.1).ceil() as u64)
@@ -108,7 +155,10 @@ pub(super) fn value_missing(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
         only_if(metric != Metric::Capacity || !is_erratic(run.record, variant.index))?;
         let remedy = "blocks are never dropped because of their result; find out in the logs why the variant fails in some, and run again";
         let nothing = || void(told("nothing was measured, or nothing succeeded"), remedy);
-        metric.quantile().is_none().then(|| late(variant, metric).unwrap_or_else(nothing))
+        metric
+            .quantile()
+            .is_none()
+            .then(|| late(variant, metric).unwrap_or_else(nothing))
     })
 }
 
@@ -122,7 +172,11 @@ pub(super) fn quantile_unresolved(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
         let wants = counted_as((10.0 / (1.0 - q)).round() as u64);
         let are = if count == 1 { "is" } else { "are" };
         let too_few = format!("{} {are} too few, it wants {wants}", many(count, "request"));
-        let why = if bounded { "requests without response leave only a lower bound of it" } else { &too_few };
+        let why = if bounded {
+            "requests without response leave only a lower bound of it"
+        } else {
+            &too_few
+        };
         let remedy = if bounded {
             "choose a lower quantile, a longer load.timeout, or a lower design.rate"
         } else {
@@ -142,11 +196,16 @@ fn each_missing(
     see: impl Fn(&CheckedVariant<'_>, Metric, &BlockFigures, MissingBlocks<'_>) -> Option<CheckFinding>,
 ) -> Vec<CheckFinding> {
     let of = |metric: Metric, variant: &CheckedVariant<'_>| {
-        let measured = run.blocks.iter().filter(|block| block.variants[variant.index].is_some());
+        let measured = run
+            .blocks
+            .iter()
+            .filter(|block| block.variants[variant.index].is_some());
         let trials = measured.clone().count();
         let without = measured.filter(|block| block.value(metric, variant.index).is_none());
         let without: Vec<&BlockFigures> = without.collect();
-        let first = *without.first().filter(|_| !variant.never_succeeded(run.record))?;
+        let first = *without
+            .first()
+            .filter(|_| !variant.never_succeeded(run.record))?;
         let told = |why: &str| {
             evidence!("{without} of {trials} have no {}; in block {} {why}", metric.name(), first.number;
                 without = Quantity::count(without.len() as u64), trials = counted(trials as u64, "trial"))
@@ -154,18 +213,34 @@ fn each_missing(
         Some(variant.told(see(variant, metric, first, &told)?))
     };
     let metrics = run.plan.design.metrics();
-    metrics.flat_map(|metric| run.variants.iter().filter_map(move |variant| of(metric, variant))).collect()
+    metrics
+        .flat_map(|metric| {
+            run.variants
+                .iter()
+                .filter_map(move |variant| of(metric, variant))
+        })
+        .collect()
 }
 
 /// Reports responses that came after the window. They are valid, but take longer than a slice.
 fn late(variant: &CheckedVariant<'_>, metric: Metric) -> Option<CheckFinding> {
-    let is_late = |trial: &Trial| trial.measured().all(|slice| slice.counts.successful_in_window == 0);
-    let late: Vec<_> = variant.trials.iter().filter(|trial| is_late(trial)).collect();
+    let is_late = |trial: &Trial| {
+        trial
+            .measured()
+            .all(|slice| slice.counts.successful_in_window == 0)
+    };
+    let late: Vec<_> = variant
+        .trials
+        .iter()
+        .filter(|trial| is_late(trial))
+        .collect();
     let slices = || late.iter().flat_map(|trial| trial.measured());
     only_if(metric == Metric::Throughput && slices().any(|slice| slice.counts.successful > 0))?;
     let (hit, of) = (late.len(), many(variant.trials.len() as u64, "trial"));
     let window_ns = slices().map(|slice| slice.counts.window_ns).max()?;
-    let took_ns = merged(slices().map(|slice| &slice.counts.latency)).quantile(0.5)?.ns();
+    let took_ns = merged(slices().map(|slice| &slice.counts.latency))
+        .quantile(0.5)?
+        .ns();
     Some(void(
         evidence!("in {hit} of {of} no response came within a window of {window}; half of them took {took} or more";
             window = Quantity::ns(window_ns), took = Quantity::ns(took_ns)),

@@ -14,7 +14,9 @@ use plan::{Comparison, Cpus};
 use record::{Record, ServiceUse, Slice, SliceKind, Trial};
 
 use super::client::GENERATOR_SHARE_MAX;
-use super::{CheckFinding, CheckedRun, CheckedVariant, either, only_if, total, void, wall_ns, warning};
+use super::{
+    CheckFinding, CheckedRun, CheckedVariant, either, only_if, total, void, wall_ns, warning,
+};
 use crate::metric::{BlockFigures, log_over};
 use crate::variant::{mean, merged};
 
@@ -81,13 +83,23 @@ pub(super) fn service_not_saturated(
 ) -> Option<CheckFinding> {
     let waiting = judged(run, variant.index)?;
     let stalls = |asked: &Comparison| {
-        [asked.baseline, asked.candidate].contains(&variant.index) && same_stall(run, asked).is_some()
+        [asked.baseline, asked.candidate].contains(&variant.index)
+            && same_stall(run, asked).is_some()
     };
     only_if(!run.plan.comparisons.iter().any(stalls))?;
-    let WaitingVariant { cores, under_way, per_s, cpu_ms, generator_share, .. } = *waiting;
+    let WaitingVariant {
+        cores,
+        under_way,
+        per_s,
+        cpu_ms,
+        generator_share,
+        ..
+    } = *waiting;
     let at_once = f64::from(under_way);
     let under_way = many(under_way.into(), "request");
-    let of = waiting.of.map_or(" cores".to_owned(), |of| format!(" of {}", many(of as u64, "core")));
+    let of = waiting.of.map_or(" cores".to_owned(), |of| {
+        format!(" of {}", many(of as u64, "core"))
+    });
     let evidence = evidence!(
         "its services kept {cores}{of} busy and the generator {generator} of one, with {under_way} under way and \
          {throughput} responses: each took {took} (requests under way / throughput), of which they computed {computed}";
@@ -101,7 +113,8 @@ pub(super) fn service_not_saturated(
 
 /// Returns a variant that waits, if the experiment judges throughput.
 fn judged<'a>(run: &'a CheckedRun<'_>, variant: usize) -> Option<&'a WaitingVariant> {
-    run.waiting(variant).filter(|_| run.plan.judges_throughput())
+    run.waiting(variant)
+        .filter(|_| run.plan.judges_throughput())
 }
 
 pub(super) fn same_stall(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding> {
@@ -109,7 +122,9 @@ pub(super) fn same_stall(run: &CheckedRun<'_>, asked: &Comparison) -> Option<Che
     let (one, other) = (baseline.stall_ms()?, candidate.stall_ms()?);
     let within = |ms: f64| (DELAYED_ACK_MS.0..=DELAYED_ACK_MS.1).contains(&ms);
     let apart = (one / other).ln().abs();
-    let round = ROUND_MS.iter().find(|round| (**round..=**round * (1.0 + ROUND_LATE_MAX)).contains(&one));
+    let round = ROUND_MS
+        .iter()
+        .find(|round| (**round..=**round * (1.0 + ROUND_LATE_MAX)).contains(&one));
     let nagle = within(one) && within(other);
     only_if(nagle || round.is_some() && apart <= STALL_APART_MAX)?;
     let remedy = if nagle {
@@ -136,7 +151,10 @@ pub(super) fn throughput_in_steps(
     let waiting = judged(run, variant.index)?;
     only_if(!waiting.by_latency)?;
     let (median, (low, high)) = (waiting.median_ms?, waiting.most_ms?);
-    let (step, spread) = (1.0 / waiting.by_window, (high - low) / median * waiting.by_window.sqrt());
+    let (step, spread) = (
+        1.0 / waiting.by_window,
+        (high - low) / median * waiting.by_window.sqrt(),
+    );
     only_if(step > run.plan.design.margin && spread < STEPS_SPREAD_MIN)?;
     let evidence = evidence!(
         "each connection got {responses} responses in a window, of {low} to {high} (p10 to p90), and all begin a window together: \
@@ -155,7 +173,11 @@ impl WaitingVariant {
         let is_local = variant.plan.load.network.is_none() && !variant.is_unseen();
         only_if(is_local && !run.record.is_open_loop() && variant.succeeds(run.record))?;
         let slices = &variant.slices;
-        let trials = variant.trials.iter().copied().filter(|trial| trial.measured().next().is_some());
+        let trials = variant
+            .trials
+            .iter()
+            .copied()
+            .filter(|trial| trial.measured().next().is_some());
         let trials: Vec<&Trial> = trials.collect();
         let busy = |trial: &&Trial| busy(run.record, trial, &trial.measured().collect::<Vec<_>>());
         let typical = stats::median(trials.iter().map(busy))?;
@@ -165,12 +187,23 @@ impl WaitingVariant {
         only_if(in_window > 0)?;
         // Each window after a pause opens its connections again.
         let asked = |slice: &Slice| u64::from(slice.connections) * u64::from(slice.turns);
-        let again = total(slices, |slice| slice.counts.connections_opened.saturating_sub(asked(slice)));
-        let kept = again as f64 <= OPENED_SHARE_MAX * total(slices, |slice| slice.counts.sent) as f64;
+        let again = total(slices, |slice| {
+            slice.counts.connections_opened.saturating_sub(asked(slice))
+        });
+        let kept =
+            again as f64 <= OPENED_SHARE_MAX * total(slices, |slice| slice.counts.sent) as f64;
         let latencies = merged(slices.iter().map(|slice| &slice.counts.latency));
-        let exact = |q: f64| latencies.quantile(q).filter(|quantile| kept && quantile.is_exact());
+        let exact = |q: f64| {
+            latencies
+                .quantile(q)
+                .filter(|quantile| kept && quantile.is_exact())
+        };
         let ms = |q: f64| Some(exact(q)?.ns() as f64 / 1e6);
-        let connections = slices.iter().map(|slice| slice.connections).max().filter(|count| *count > 0)?;
+        let connections = slices
+            .iter()
+            .map(|slice| slice.connections)
+            .max()
+            .filter(|count| *count > 0)?;
         let under_way = connections * variant.plan.load.protocol.lanes();
         let windows = total(slices, |slice| u64::from(slice.turns)).max(1);
         let cpu_ns = total(slices, Slice::services_cpu_ns) as f64;
@@ -210,17 +243,32 @@ const PER_CORE_MIN: f64 = 0.9;
 pub fn per_core(record: &Record) -> bool {
     let (design, variants) = (&record.header.plan.design, &record.header.plan.variants);
     let at_limit = |trial: &Trial| {
-        let Some(variant) = variants.get(trial.variant()) else { return false };
+        let Some(variant) = variants.get(trial.variant()) else {
+            return false;
+        };
         let (slices, measured) = (warmed(trial), measured(trial));
         let answers = slices.iter().any(|slice| slice.counts.successful > 0);
         let apart = !trial.started.cpus_shared && variant.load.network.is_none();
         let seen = apart && answers && !super::is_unseen(variant, [trial]) && !is_at_limit(&slices);
-        let busy = |slices: &[&Slice]| TrialUse { record, trial, slices }.cores_busy();
-        seen && busy(&slices) >= PER_CORE_MIN && (measured.is_empty() || busy(&measured) >= NEAR_MIN)
+        let busy = |slices: &[&Slice]| {
+            TrialUse {
+                record,
+                trial,
+                slices,
+            }
+            .cores_busy()
+        };
+        seen && busy(&slices) >= PER_CORE_MIN
+            && (measured.is_empty() || busy(&measured) >= NEAR_MIN)
     };
     // The start for finding ports is not a block.
-    let first = record.blocks.iter().find(|block| block.number > 0 && block.trials.len() == variants.len());
-    design.per_core && !record.is_open_loop() && first.is_some_and(|of| of.trials.iter().all(at_limit))
+    let first = record
+        .blocks
+        .iter()
+        .find(|block| block.number > 0 && block.trials.len() == variants.len());
+    design.per_core
+        && !record.is_open_loop()
+        && first.is_some_and(|of| of.trials.iter().all(at_limit))
 }
 
 /// Maximum difference between the busy cores of two compared variants, as a share of the margin.
@@ -246,9 +294,16 @@ fn cores_lacked(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding
     let judged = run.plan.judges_throughput();
     only_if(judged && design.cpus == Cpus::Separate && !run.record.is_open_loop())?;
     let pair = run.pair(asked)?;
-    let cores = pair.iter().filter_map(|of| confined_cores(run.record, of.trials.first()?)).min()?;
+    let cores = pair
+        .iter()
+        .filter_map(|of| confined_cores(run.record, of.trials.first()?))
+        .min()?;
     let wanted = |of: &CheckedVariant<'_>| {
-        stats::median(of.trials.iter().filter_map(|trial| wanted_confined(run.record, trial)))
+        stats::median(
+            of.trials
+                .iter()
+                .filter_map(|trial| wanted_confined(run.record, trial)),
+        )
     };
     let (one, other) = (wanted(pair[0])?, wanted(pair[1])?);
     only_if(one.max(other) >= cores as f64 + LACKED_MIN)?;
@@ -279,16 +334,26 @@ fn confined_cores(record: &Record, trial: &Trial) -> Option<usize> {
 fn wanted_confined(record: &Record, trial: &Trial) -> Option<f64> {
     confined_cores(record, trial)?;
     let slices = measured(trial);
-    (!slices.is_empty()).then(|| TrialUse { record, trial, slices: &slices }.cores_wanted())
+    (!slices.is_empty()).then(|| {
+        TrialUse {
+            record,
+            trial,
+            slices: &slices,
+        }
+        .cores_wanted()
+    })
 }
 
 /// Reports that one side had more CPU time, if throughput is judged per core-second.
 fn cores_apart(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding> {
     let design = &run.plan.design;
-    only_if(run.blocks.first()?.per_core && design.metrics().any(|metric| metric == Metric::Throughput))?;
+    only_if(
+        run.blocks.first()?.per_core && design.metrics().any(|metric| metric == Metric::Throughput),
+    )?;
     let (metric, one, other) = (Metric::Throughput, asked.baseline, asked.candidate);
-    let apart =
-        |of: &BlockFigures| Some(of.plain_log_ratio(metric, one, other)? - of.log_ratio(metric, one, other)?);
+    let apart = |of: &BlockFigures| {
+        Some(of.plain_log_ratio(metric, one, other)? - of.log_ratio(metric, one, other)?)
+    };
     let apart: Vec<f64> = run.blocks.iter().filter_map(apart).collect();
     let critical_t = stats::plain_t(apart.len() as u32, CORES_APART_LEVEL)?;
     let mean = stats::MeanInterval::of(&apart, critical_t)?;
@@ -310,43 +375,74 @@ fn cores_apart(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding>
 /// connection. The distance of deployed services from their limit is unknown. They count as waiting, because
 /// their windows are long enough for either method.
 pub fn waiting_variants(record: &Record, block: u32) -> Vec<usize> {
-    let block = record.blocks.iter().find(|found| found.number == block && !record.is_open_loop());
+    let block = record
+        .blocks
+        .iter()
+        .find(|found| found.number == block && !record.is_open_loop());
     // How close a variant is to its limit. `None` if it never counts as waiting.
     let nearness = |trial: &Trial| {
         let variant = record.header.plan.variants.get(trial.variant())?;
         // Measured slices are more precise than the warm-up.
         let measured = measured(trial);
-        let slices = if measured.is_empty() { warmed(trial) } else { measured };
+        let slices = if measured.is_empty() {
+            warmed(trial)
+        } else {
+            measured
+        };
         // With several requests in flight per connection, the number that the server allowed is unknown.
         let one_by_one = variant.load.protocol.lanes() == 1 && variant.load.network.is_none();
         only_if(one_by_one && !slices.is_empty())?;
         let unseen = super::is_unseen(variant, [trial]);
         only_if(unseen || !is_at_limit(&slices))?;
-        Some((trial.variant(), if unseen { 0.0 } else { busy(record, trial, &slices) }))
+        Some((
+            trial.variant(),
+            if unseen {
+                0.0
+            } else {
+                busy(record, trial, &slices)
+            },
+        ))
     };
     let trials = block.into_iter().flat_map(|block| &block.trials);
     let known: Vec<(usize, f64)> = trials.filter_map(nearness).collect();
     let one_waits = known.iter().any(|(_, of)| *of < SATURATED_MIN);
     let most = if one_waits { NEAR_MIN } else { 0.0 };
-    known.into_iter().filter(|(_, of)| *of < most).map(|(variant, _)| variant).collect()
+    known
+        .into_iter()
+        .filter(|(_, of)| *of < most)
+        .map(|(variant, _)| variant)
+        .collect()
 }
 
 /// Cores that the services of a variant wanted in its latest unmeasured closed loop: the time that their
 /// threads ran or waited for a core, over the elapsed time. A single thread never wants more than one,
 /// however busy the machine is. None if no request succeeded, or if its processes are not visible.
 pub fn cores_wanted(record: &Record, variant: usize) -> Option<f64> {
-    let trial = record.trials().rev().find(|trial| trial.variant() == variant)?;
-    only_if(!super::is_unseen(record.header.plan.variants.get(variant)?, [trial]))?;
+    let trial = record
+        .trials()
+        .rev()
+        .find(|trial| trial.variant() == variant)?;
+    only_if(!super::is_unseen(
+        record.header.plan.variants.get(variant)?,
+        [trial],
+    ))?;
     let is_pilot = |slice: &&Slice| slice.kind.prepares() && slice.counts.open.is_none();
     let slice = trial.slices.iter().rfind(is_pilot)?;
     only_if(slice.counts.successful > 0)?;
-    let wanted_ns: u64 = slice.services.iter().map(|used| used.cpu_ns + used.run_delay_ns).sum();
+    let wanted_ns: u64 = slice
+        .services
+        .iter()
+        .map(|used| used.cpu_ns + used.run_delay_ns)
+        .sum();
     Some(wanted_ns as f64 / wall_ns(&[slice]))
 }
 
 /// The measured slices of a trial.
 fn measured(trial: &Trial) -> Vec<&Slice> {
-    trial.measured().filter(|slice| slice.counts.successful > 0).collect()
+    trial
+        .measured()
+        .filter(|slice| slice.counts.successful > 0)
+        .collect()
 }
 
 /// The second half of the warm-up. In the first half, compilation uses processors that are idle later.
@@ -358,25 +454,44 @@ fn warmed(trial: &Trial) -> Vec<&Slice> {
 
 /// Whether the generator was at its limit, or a quota throttled the services.
 fn is_at_limit(slices: &[&Slice]) -> bool {
-    let held = |slice: &Slice| slice.machine.throttled_ns.max(slice.services_throttled_ns());
+    let held = |slice: &Slice| {
+        slice
+            .machine
+            .throttled_ns
+            .max(slice.services_throttled_ns())
+    };
     let held_ns = total(slices, held);
-    generator_share(slices) > GENERATOR_SHARE_MAX || held_ns as f64 > THROTTLED_MAX * wall_ns(slices)
+    generator_share(slices) > GENERATOR_SHARE_MAX
+        || held_ns as f64 > THROTTLED_MAX * wall_ns(slices)
 }
 
 pub(crate) fn generator_share(slices: &[&Slice]) -> f64 {
-    mean(slices.iter().filter_map(|slice| slice.counts.generator.busiest_share())).unwrap_or(0.0)
+    mean(
+        slices
+            .iter()
+            .filter_map(|slice| slice.counts.generator.busiest_share()),
+    )
+    .unwrap_or(0.0)
 }
 
 /// How close the services were to a limit in these slices of a trial.
 fn busy(record: &Record, trial: &Trial, slices: &[&Slice]) -> f64 {
-    let of_trial = TrialUse { record, trial, slices };
+    let of_trial = TrialUse {
+        record,
+        trial,
+        slices,
+    };
     of_trial.cores_busy().max(of_trial.process_busy())
 }
 
 /// Whether services were the limit in these slices of a trial: they used all of their processors, or one
 /// process used one whole processor.
 pub(crate) fn services_limited(record: &Record, trial: &Trial, slices: &[&Slice]) -> bool {
-    let of_trial = TrialUse { record, trial, slices };
+    let of_trial = TrialUse {
+        record,
+        trial,
+        slices,
+    };
     let one_thread = LIMITING_MIN..=ONE_THREAD_MAX;
     of_trial.cores_busy() >= LIMITING_MIN || one_thread.contains(&of_trial.process_busy())
 }
@@ -399,7 +514,9 @@ impl TrialUse<'_> {
     ///
     /// CPU time taken by the host counts as taken from this process, which errs on the side of no finding.
     fn process_busy(&self) -> f64 {
-        let by_process = self.busiest_process_ns().unwrap_or_else(|| self.wanted_ns()) as f64;
+        let by_process = self
+            .busiest_process_ns()
+            .unwrap_or_else(|| self.wanted_ns()) as f64;
         by_process / wall_ns(self.slices) / (1.0 - self.steal_share()).max(0.1)
     }
 
@@ -408,13 +525,20 @@ impl TrialUse<'_> {
     fn cores_busy(&self) -> f64 {
         let wall = wall_ns(self.slices);
         let shared = self.trial.started.cpus_shared;
-        let client_ns = if shared { total(self.slices, Slice::client_cpu_here_ns) } else { 0 };
+        let client_ns = if shared {
+            total(self.slices, Slice::client_cpu_here_ns)
+        } else {
+            0
+        };
         let others_ns = self.others_cpu_ns();
         // Threads of one service that wait for each other do not want more than its processors provide.
-        let wanted = self.wanted_ns().min(self.sum(|used| used.cpu_ns) + others_ns + client_ns);
+        let wanted = self
+            .wanted_ns()
+            .min(self.sum(|used| used.cpu_ns) + others_ns + client_ns);
         let machine = self.record.header.environment.cpus.max(1) as f64;
         let cores = cpus(self.trial).max(1) as f64;
-        let left = (cores - self.steal_share() * machine - client_ns as f64 / wall).max(cores * 0.1);
+        let left =
+            (cores - self.steal_share() * machine - client_ns as f64 / wall).max(cores * 0.1);
         wanted as f64 / wall / left
     }
 
@@ -425,13 +549,17 @@ impl TrialUse<'_> {
     /// Cores that the services wanted: the time that their threads ran or waited for each other to release a
     /// core, over the elapsed time. Waits during which other processes may have used the core do not count.
     fn cores_wanted(&self) -> f64 {
-        let waited_ns = self.sum(|used| used.run_delay_ns).saturating_sub(self.others_cpu_ns());
+        let waited_ns = self
+            .sum(|used| used.run_delay_ns)
+            .saturating_sub(self.others_cpu_ns());
         (self.sum(|used| used.cpu_ns) + waited_ns) as f64 / wall_ns(self.slices)
     }
 
     /// CPU time of processes outside the trial.
     fn others_cpu_ns(&self) -> u64 {
-        total(self.slices, |slice| slice.machine.strangers_cpu_ns + slice.machine.idle_trials_cpu_ns)
+        total(self.slices, |slice| {
+            slice.machine.strangers_cpu_ns + slice.machine.idle_trials_cpu_ns
+        })
     }
 
     /// CPU time of the services, plus their waiting time for a processor.
@@ -449,11 +577,19 @@ impl TrialUse<'_> {
         let mut services = self.slices.iter().flat_map(|slice| &slice.services);
         only_if(services.all(|used| !used.cpu_by_process_ns.is_empty() || used.cpu_ns == 0))?;
         let first = |used: &ServiceUse| used.cpu_by_process_ns.first().copied();
-        Some(total(self.slices, |slice| slice.services.iter().filter_map(first).max().unwrap_or(0)))
+        Some(total(self.slices, |slice| {
+            slice.services.iter().filter_map(first).max().unwrap_or(0)
+        }))
     }
 }
 
 /// Number of processors that its services may use. 0 if unknown.
 pub(crate) fn cpus(trial: &Trial) -> usize {
-    trial.started.services.iter().flat_map(|service| &service.cpus).collect::<BTreeSet<_>>().len()
+    trial
+        .started
+        .services
+        .iter()
+        .flat_map(|service| &service.cpus)
+        .collect::<BTreeSet<_>>()
+        .len()
 }

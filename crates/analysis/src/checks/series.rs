@@ -34,19 +34,35 @@ pub(crate) const LAG1_BLOCKS_MIN: u32 = 8;
 /// Reports the effect of being started later in a block, over all variants.
 pub(super) fn order_effect(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let design = &run.plan.design;
-    let has_all = |index: &usize| run.blocks.iter().all(|of| of.log_value(design.metric, *index).is_some());
+    let has_all = |index: &usize| {
+        run.blocks
+            .iter()
+            .all(|of| of.log_value(design.metric, *index).is_some())
+    };
     let complete: Vec<usize> = (0..run.variants.len()).filter(has_all).collect();
     let row = |(block, figures): (&Block, &BlockFigures)| -> Option<Vec<(f64, f64)>> {
         let place = |variant: usize| block.order.iter().position(|of| *of == variant);
         let value = |variant: usize| figures.compared(design.metric, variant).map(f64::ln);
-        complete.iter().map(|variant| Some((place(*variant)? as f64, value(*variant)?))).collect()
+        complete
+            .iter()
+            .map(|variant| Some((place(*variant)? as f64, value(*variant)?)))
+            .collect()
     };
-    let rows: Vec<_> = run.record.complete_blocks().zip(run.blocks).map(row).collect::<Option<_>>()?;
+    let rows: Vec<_> = run
+        .record
+        .complete_blocks()
+        .zip(run.blocks)
+        .map(row)
+        .collect::<Option<_>>()?;
     let RegressionEffect { value, t, p } = stats::place_effect(&rows)?;
     let places = run.variants.len().checked_sub(1)? as f64;
     let whole = (value * places).exp() - 1.0;
     only_if(p <= SERIES_ALPHA && whole.abs() > design.margin * MARGIN_SHARE_MIN)?;
-    let (metric, change, chance) = (design.metric.name(), change_alone(1.0 + whole, 1), chance(p));
+    let (metric, change, chance) = (
+        design.metric.name(),
+        change_alone(1.0 + whole, 1),
+        chance(p),
+    );
     Some(warning(
         evidence!(
             "whatever the variant, {metric} of the one that is started last in its block differs by {change} from that of the first (t \
@@ -64,10 +80,18 @@ pub(super) fn autocorrelated(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let verdicts = plan.comparisons.len() * plan.design.metrics().count();
     // Two tests each.
     let alpha = SERIES_ALPHA / (2 * verdicts.max(1)) as f64;
-    let asked = plan.comparisons.iter().flat_map(|asked| plan.design.metrics().map(move |of| (asked, of)));
+    let asked = plan
+        .comparisons
+        .iter()
+        .flat_map(|asked| plan.design.metrics().map(move |of| (asked, of)));
     let found = asked.filter_map(|(asked, metric)| {
         let d = ratios(blocks, asked, metric)?;
-        Some((alike(&d, alpha, plan.design.margin)?, asked, metric, d.len()))
+        Some((
+            alike(&d, alpha, plan.design.margin)?,
+            asked,
+            metric,
+            d.len(),
+        ))
     });
     // A comparison decided early has fewer blocks than the run.
     let (alike, asked, metric, count) =
@@ -75,7 +99,8 @@ pub(super) fn autocorrelated(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let ratios = format!("the blocks' ratios of {}", metric.name());
     let evidence = match alike {
         Alike::Trend { slope, p } => {
-            let (each, whole, chance) = (change(slope), change(slope * (count - 1) as f64), chance(p));
+            let (each, whole, chance) =
+                (change(slope), change(slope * (count - 1) as f64), chance(p));
             evidence!(
                 "{ratios} go one way, by {each} a block and {whole} from the first to the last of {count}; by chance in {chance}"
             )
@@ -120,10 +145,17 @@ impl Alike {
 fn alike(d: &[f64], alpha: f64, margin: f64) -> Option<Alike> {
     let steps = d.len().saturating_sub(1) as f64;
     let large = |slope: f64| (slope * steps).abs() > margin * MARGIN_SHARE_MIN;
-    if let Some(trend) = stats::mann_kendall(d).filter(|trend| trend.p <= alpha && large(trend.slope)) {
-        return Some(Alike::Trend { slope: trend.slope, p: trend.p });
+    if let Some(trend) =
+        stats::mann_kendall(d).filter(|trend| trend.p <= alpha && large(trend.slope))
+    {
+        return Some(Alike::Trend {
+            slope: trend.slope,
+            p: trend.p,
+        });
     }
-    let blocks = u32::try_from(d.len()).ok().filter(|blocks| *blocks >= LAG1_BLOCKS_MIN)?;
+    let blocks = u32::try_from(d.len())
+        .ok()
+        .filter(|blocks| *blocks >= LAG1_BLOCKS_MIN)?;
     let critical = stats::lag1_critical(blocks, alpha)?;
     let lag1 = stats::lag1(d).filter(|lag1| *lag1 > critical.max(LAG1_MAX))?;
     Some(Alike::Neighbours { lag1, critical })
@@ -149,38 +181,62 @@ const DRIFT_MIN: f64 = 0.1;
 /// Reports drift of the baseline that shows it most clearly. Ratios are not affected, because drift cancels
 /// if it is slow compared with a block.
 pub(super) fn drift(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let mut baselines: BTreeSet<usize> = run.plan.comparisons.iter().map(|asked| asked.baseline).collect();
+    let mut baselines: BTreeSet<usize> = run
+        .plan
+        .comparisons
+        .iter()
+        .map(|asked| asked.baseline)
+        .collect();
     if baselines.is_empty() {
         // Nothing is compared, so only absolute figures matter.
         baselines.insert(0);
     }
     // Two tests each.
     let alpha = SERIES_ALPHA / (2 * baselines.len()) as f64;
-    let variants = baselines.iter().filter_map(|index| run.variants.get(*index));
+    let variants = baselines
+        .iter()
+        .filter_map(|index| run.variants.get(*index));
     let found = variants.filter_map(|variant| drift_of(run.record, variant, alpha));
-    found.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, seen)| seen)
+    found
+        .min_by(|one, other| one.0.total_cmp(&other.0))
+        .map(|(_, seen)| seen)
 }
 
 /// Returns the more significant of a step and a trend in the logarithm of the figure: its p-value and its
 /// finding.
-fn drift_of(record: &Record, variant: &CheckedVariant<'_>, alpha: f64) -> Option<(f64, CheckFinding)> {
+fn drift_of(
+    record: &Record,
+    variant: &CheckedVariant<'_>,
+    alpha: f64,
+) -> Option<(f64, CheckFinding)> {
     only_if(!variant.never_succeeded(record))?;
     let (numbers, values) = by_block(record, variant)?;
-    let (what, last) = (metric::pace(record).row().title, values.len().saturating_sub(1));
+    let (what, last) = (
+        metric::pace(record).row().title,
+        values.len().saturating_sub(1),
+    );
     let step = stats::step(&values).map(|step| {
         let after = numbers[step.after - 1];
-        let told = format!("{what} changed by {} after block {after}", change(step.difference));
+        let told = format!(
+            "{what} changed by {} after block {after}",
+            change(step.difference)
+        );
         (step.p, step.difference, told)
     });
     let trend = stats::mann_kendall(&values).map(|trend| {
         let whole = trend.slope * last as f64;
         let (each, all) = (change(trend.slope), change(whole));
-        (trend.p, whole, format!("{what} went by {each} a block, {all} from the first to the last"))
+        (
+            trend.p,
+            whole,
+            format!("{what} went by {each} a block, {all} from the first to the last"),
+        )
     });
     let large = |(p, size, _): &(f64, f64, String)| size.abs() > DRIFT_MIN.ln_1p() && *p <= alpha;
     let found = [step, trend].into_iter().flatten().filter(large);
     let (p, _, told) = found.min_by(|one, other| one.0.total_cmp(&other.0))?;
-    let (name, first, last, chance) = (variant.name(), numbers.first()?, numbers.last()?, chance(p));
+    let (name, first, last, chance) =
+        (variant.name(), numbers.first()?, numbers.last()?, chance(p));
     let seen = warning(
         format!(
             "{name}, which others are compared with: {told} (blocks {first} to {last}; by chance in {chance})"
@@ -202,12 +258,21 @@ fn by_block(record: &Record, variant: &CheckedVariant<'_>) -> Option<(Vec<u32>, 
     let slices = trials.iter().map(|trial| trial.measured().count()).min()?;
     let value = |trial: &&Trial| log_over(metric::pace(record), trial.measured().take(slices));
     let values = trials.iter().map(value).collect::<Option<Vec<f64>>>()?;
-    Some((trials.iter().map(|trial| trial.started.block).collect(), values))
+    Some((
+        trials.iter().map(|trial| trial.started.block).collect(),
+        values,
+    ))
 }
 
 /// A variant's trials, without the block whose warm-up was observed, which was longer than later ones.
-fn after_warm_up<'a>(record: &Record, variant: &CheckedVariant<'a>) -> impl Iterator<Item = &'a Trial> {
-    let watched = record.warm_up.as_ref().is_some_and(|warm_up| warm_up.measured);
+fn after_warm_up<'a>(
+    record: &Record,
+    variant: &CheckedVariant<'a>,
+) -> impl Iterator<Item = &'a Trial> {
+    let watched = record
+        .warm_up
+        .as_ref()
+        .is_some_and(|warm_up| warm_up.measured);
     let trials = variant.trials.clone().into_iter();
     trials.filter(move |trial| !(watched && trial.started.block == 1))
 }
@@ -224,13 +289,22 @@ const THIRD_TRIALS_MIN: usize = 5;
 /// Reports variants that were not steady in the observed warm-up, except those whose measured slices show the
 /// change.
 pub(super) fn never_steady(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let warm_up = run.record.warm_up.as_ref().filter(|warm_up| warm_up.measured)?;
+    let warm_up = run
+        .record
+        .warm_up
+        .as_ref()
+        .filter(|warm_up| warm_up.measured)?;
     let late = |after: &Option<f64>| after.is_none_or(|after| after > warm_up.seconds);
     let unsteady = |variant: &&CheckedVariant<'_>| {
         // A change within the measured slices is more informative.
-        warm_up.steady_after_s.get(variant.index).is_some_and(late) && change_within(run, variant).is_none()
+        warm_up.steady_after_s.get(variant.index).is_some_and(late)
+            && change_within(run, variant).is_none()
     };
-    let unsteady = run.variants.iter().filter(unsteady).map(|variant| (variant.index, variant.name()));
+    let unsteady = run
+        .variants
+        .iter()
+        .filter(unsteady)
+        .map(|variant| (variant.index, variant.name()));
     let (about, names): (Vec<usize>, Vec<&str>) = unsteady.unzip();
     let evidence = evidence!("{}: not seen steady within the {warm_up} of warm-up that the trials get", names.join(", ");
         warm_up = Quantity::seconds(warm_up.seconds));
@@ -276,7 +350,9 @@ fn of_counts(slice: &Slice) -> Option<f64> {
     let third = whole / 3;
     let response_ns = slice.counts.latency.quantile(0.9)?.ns();
     let most_ns = third as f64 * 1e8 * THIRD_RESPONSE_MAX;
-    only_if(slice.counts.open.is_none() && third >= THIRD_BUCKETS_MIN && response_ns as f64 <= most_ns)?;
+    only_if(
+        slice.counts.open.is_none() && third >= THIRD_BUCKETS_MIN && response_ns as f64 <= most_ns,
+    )?;
     let counts = &slice.counts.successful_per_100_ms[..whole];
     let sum = |counts: &[u32]| counts.iter().map(|count| f64::from(*count)).sum::<f64>();
     let change = (sum(&counts[whole - third..]) / sum(&counts[..third])).ln();
@@ -284,7 +360,10 @@ fn of_counts(slice: &Slice) -> Option<f64> {
 }
 
 /// Reports figures of a variant that change within its trials by more than half of the margin.
-pub(super) fn warm_up_inside(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
+pub(super) fn warm_up_inside(
+    run: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let still_changing = super::young::still_changing(run, variant);
     if still_changing.is_some() {
         return still_changing;
@@ -337,31 +416,49 @@ struct Rise {
 /// third of a trial is ignored, and the rest must exceed a young heap. Slow leaks are not detected, because
 /// that would need trials of hours.
 pub(super) fn leak(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
-    let services = run.succeeding().flat_map(|variant| used(variant).map(move |service| (variant, service)));
+    let services = run
+        .succeeding()
+        .flat_map(|variant| used(variant).map(move |service| (variant, service)));
     let services: Vec<_> = services.collect();
     let alpha = SERIES_ALPHA / services.len().max(1) as f64;
-    let told =
-        |(variant, service): (&CheckedVariant<'_>, _)| Some(variant.told(grows(variant, service, alpha)?));
+    let told = |(variant, service): (&CheckedVariant<'_>, _)| {
+        Some(variant.told(grows(variant, service, alpha)?))
+    };
     services.into_iter().filter_map(told).collect()
 }
 
 /// The services with recorded figures.
 fn used<'a>(variant: &CheckedVariant<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
-    let first = variant.slices.first().map(|slice| slice.services.as_slice());
-    first.unwrap_or_default().iter().map(|used| used.service.as_str())
+    let first = variant
+        .slices
+        .first()
+        .map(|slice| slice.services.as_slice());
+    first
+        .unwrap_or_default()
+        .iter()
+        .map(|used| used.service.as_str())
 }
 
 fn grows(variant: &CheckedVariant<'_>, service: &str, alpha: f64) -> Option<CheckFinding> {
     let trials = &variant.trials;
-    let rises: Vec<Rise> = trials.iter().filter_map(|trial| rise(trial, service)).collect();
+    let rises: Vec<Rise> = trials
+        .iter()
+        .filter_map(|trial| rise(trial, service))
+        .collect();
     let slopes: Vec<f64> = rises.iter().map(|rise| rise.bytes_per_minute).collect();
     let rising = slopes.iter().filter(|slope| **slope > 0.0).count();
     let effect = stats::mean_effect(&slopes).filter(|_| slopes.len() >= LEAK_SLOPES_MIN)?;
     let nearly_all = rising as f64 >= LEAK_TRIALS_MIN * slopes.len() as f64;
     let sure = effect.t > 0.0 && effect.p / 2.0 <= alpha && nearly_all;
     let typical = |of: fn(&Rise) -> f64| stats::median(rises.iter().map(of));
-    let (per_minute, bytes) = (typical(|rise| rise.bytes_per_minute)?, typical(|rise| rise.bytes)?);
-    let (per_request, peak) = (typical(|rise| rise.bytes_per_request)?, typical(|rise| rise.peak as f64)?);
+    let (per_minute, bytes) = (
+        typical(|rise| rise.bytes_per_minute)?,
+        typical(|rise| rise.bytes)?,
+    );
+    let (per_request, peak) = (
+        typical(|rise| rise.bytes_per_request)?,
+        typical(|rise| rise.peak as f64)?,
+    );
     only_if(sure && bytes >= LEAK_BYTES_MIN && per_minute > LEAK_SHARE_MIN * peak)?;
     let (chance, doubles) = (chance(effect.p / 2.0), peak / per_minute);
     let of = counted(rises.len() as u64, "trial");
@@ -382,7 +479,15 @@ fn grows(variant: &CheckedVariant<'_>, service: &str, alpha: f64) -> Option<Chec
 fn rise(trial: &Trial, service: &str) -> Option<Rise> {
     let slices = &trial.slices;
     only_if(slices.len() >= LEAK_SLICES_MIN)?;
-    let held = |slice: &Slice| Some(slice.services.iter().find(|used| used.service == service)?.rss_bytes);
+    let held = |slice: &Slice| {
+        Some(
+            slice
+                .services
+                .iter()
+                .find(|used| used.service == service)?
+                .rss_bytes,
+        )
+    };
     let (mut requests, mut minutes) = (0.0, 0.0);
     let (mut by_request, mut by_minute, mut peak) = (Vec::new(), Vec::new(), 0);
     for slice in slices {
@@ -393,7 +498,10 @@ fn rise(trial: &Trial, service: &str) -> Option<Rise> {
         by_request.push((requests, bytes as f64));
         by_minute.push((minutes, bytes as f64));
     }
-    let warm_up = slices.iter().filter(|slice| slice.kind == SliceKind::WarmUp).count();
+    let warm_up = slices
+        .iter()
+        .filter(|slice| slice.kind == SliceKind::WarmUp)
+        .count();
     let rest = slices.len().div_ceil(3).max(warm_up);
     let bytes_per_minute = stats::slope(&by_minute[rest..])?;
     let passed = by_minute.last()?.0 - by_minute.get(rest)?.0;

@@ -19,13 +19,23 @@ pub(crate) fn silent_ns(counts: &Counts, limit_ns: u64) -> u64 {
     if counts.open.is_some() || counts.halted_ns > 0 {
         return 0;
     }
-    counts.silences().iter().map(|silence| silence.waited_ns().saturating_sub(limit_ns)).sum()
+    counts
+        .silences()
+        .iter()
+        .map(|silence| silence.waited_ns().saturating_sub(limit_ns))
+        .sum()
 }
 
 pub(super) fn silent(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let silent_ns = variant.sum(|slice| silent_ns(&slice.counts, 0));
-    let each = variant.slices.iter().flat_map(|slice| slice.counts.silences());
-    let longest_ns = each.map(|silence| silence.waited_ns()).max().filter(|_| silent_ns > 0)?;
+    let each = variant
+        .slices
+        .iter()
+        .flat_map(|slice| slice.counts.silences());
+    let longest_ns = each
+        .map(|silence| silence.waited_ns())
+        .max()
+        .filter(|_| silent_ns > 0)?;
     let load_ns = wall_ns(&variant.slices);
     let share = silent_ns as f64 / load_ns;
     only_if(share >= SILENT_SHARE_MIN || longest_ns >= SILENT_MIN_NS)?;

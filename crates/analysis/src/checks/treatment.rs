@@ -33,20 +33,28 @@ struct Failing<'a> {
 
 /// Reports variants whose responses (nearly) all lack a header that they are expected to have. Judged by the
 /// load, or without load by the responses before it.
-pub(super) fn treatment_not_applied(run: &CheckedRun<'_>, of: &CheckedVariant<'_>) -> Option<CheckFinding> {
+pub(super) fn treatment_not_applied(
+    run: &CheckedRun<'_>,
+    of: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let (variant, trials) = (of.plan, &of.all_trials);
     let failing = in_load(variant, trials).unwrap_or_else(|| before_load(of))?;
     let declared = match declared_by(run.plan, of.index, failing.header) {
         Some((factor, level)) => format!("level {level} of {} declares", factor.name),
         None => "the experiment declares".to_owned(),
     };
-    let instead = if matches!(failing.instead.as_str(), "absent" | "") { "none" } else { &failing.instead };
+    let instead = if matches!(failing.instead.as_str(), "absent" | "") {
+        "none"
+    } else {
+        &failing.instead
+    };
     let (header, accepted) = (failing.header, listed(failing.accepted));
     let (circumstances, how) = circumstances(of, &failing);
     let evidence = evidence!(
         "{declared} {header} {accepted}, and {failed} of {responses} had {instead} instead{circumstances}";
         failed = Quantity::count(failing.failed), responses = counted(failing.of, "response"));
-    let remedy = format!("what the variant is named for did not happen, so it was not measured; {how}");
+    let remedy =
+        format!("what the variant is named for did not happen, so it was not measured; {how}");
     Some(void(evidence, remedy))
 }
 
@@ -56,15 +64,27 @@ fn in_load<'a>(variant: &'a plan::Variant, trials: &[&Trial]) -> Option<Option<F
     let of = total(&slices, |slice| slice.counts.responses);
     only_if(of > 0)?;
     let failing = |(name, accepted): (&'a String, &'a Vec<String>)| {
-        let is_of_it =
-            |kind: &FailureKind| matches!(kind, FailureKind::Header(of) if header::is_same(of, name));
-        let failures = slices.iter().flat_map(|slice| &slice.counts.contract_failures);
+        let is_of_it = |kind: &FailureKind| matches!(kind, FailureKind::Header(of) if header::is_same(of, name));
+        let failures = slices
+            .iter()
+            .flat_map(|slice| &slice.counts.contract_failures);
         let failures: Vec<_> = failures.filter(|failure| is_of_it(&failure.kind)).collect();
         let failed = failures.iter().map(|failure| failure.count).sum();
         let instead = failures.first()?.example.clone();
-        Some(Failing { header: name, accepted, failed, of, instead })
+        Some(Failing {
+            header: name,
+            accepted,
+            failed,
+            of,
+            instead,
+        })
     };
-    let worst = variant.expect.headers.iter().filter_map(failing).max_by_key(|failing| failing.failed);
+    let worst = variant
+        .expect
+        .headers
+        .iter()
+        .filter_map(failing)
+        .max_by_key(|failing| failing.failed);
     Some(worst.filter(|worst| worst.failed as f64 >= UNTREATED_SHARE_MIN * of as f64))
 }
 
@@ -72,26 +92,49 @@ fn in_load<'a>(variant: &'a plan::Variant, trials: &[&Trial]) -> Option<Option<F
 /// it.
 fn before_load<'a>(of: &CheckedVariant<'a>) -> Option<Failing<'a>> {
     // A request with its own contract does not have to meet the variant's.
-    let is_held = |witness: &&Witness| std::ptr::eq(contract_of(of.plan, &witness.request), &of.plan.expect);
+    let is_held =
+        |witness: &&Witness| std::ptr::eq(contract_of(of.plan, &witness.request), &of.plan.expect);
     let held = of.witnesses().filter(is_held);
-    let seen: Vec<&Witness> = held.filter(|witness| of.plan.expect.accepts_status(witness.status)).collect();
+    let seen: Vec<&Witness> = held
+        .filter(|witness| of.plan.expect.accepts_status(witness.status))
+        .collect();
     let failing = |(header, accepted): (&'a String, &'a Vec<String>)| {
         let lacks = |witness: &&&Witness| !has(witness, header, accepted);
         let failed = seen.iter().filter(lacks).count();
         let instead = values(seen.iter().find(lacks)?, header).join(", ");
-        Some(Failing { header, accepted, failed: failed as u64, of: seen.len() as u64, instead })
+        Some(Failing {
+            header,
+            accepted,
+            failed: failed as u64,
+            of: seen.len() as u64,
+            instead,
+        })
     };
-    of.plan.expect.headers.iter().filter_map(failing).find(|failing| failing.failed == failing.of)
+    of.plan
+        .expect
+        .headers
+        .iter()
+        .filter_map(failing)
+        .find(|failing| failing.failed == failing.of)
 }
 
 /// Whether the variant expects this status in response to any of its requests.
 pub(crate) fn is_expected(variant: &plan::Variant, status: u16) -> bool {
     let mut requests = variant.load.requests.iter();
-    requests.any(|request| request.expect.as_ref().unwrap_or(&variant.expect).accepts_status(status))
+    requests.any(|request| {
+        request
+            .expect
+            .as_ref()
+            .unwrap_or(&variant.expect)
+            .accepts_status(status)
+    })
 }
 
 pub(super) fn values<'a>(witness: &'a Witness, name: &str) -> Vec<&'a str> {
-    let named = witness.headers.iter().filter(|(other, _)| header::is_same(other, name));
+    let named = witness
+        .headers
+        .iter()
+        .filter(|(other, _)| header::is_same(other, name));
     named.map(|(_, value)| value.as_str()).collect()
 }
 
@@ -103,7 +146,9 @@ fn has(witness: &Witness, name: &str, accepted: &[String]) -> bool {
     }
     let cut = |value: &&str| value.len() + 4 > VALUE_BYTES_MAX;
     accepted.is_empty()
-        || values.iter().any(|value| cut(value) || accepted.iter().any(|a| a.eq_ignore_ascii_case(value)))
+        || values
+            .iter()
+            .any(|value| cut(value) || accepted.iter().any(|a| a.eq_ignore_ascii_case(value)))
 }
 
 /// The factor and level that require this header: the first factor of which another level requires something
@@ -114,7 +159,8 @@ fn declared_by<'a>(plan: &'a Plan, index: usize, header: &str) -> Option<(&'a Fa
         let alike = |other: &plan::Variant, name: &String, level: &String| {
             (*name == factor.name) != (other.levels.get(name) == Some(level))
         };
-        let is_other = |of: &&plan::Variant| variant.levels.iter().all(|(name, at)| alike(of, name, at));
+        let is_other =
+            |of: &&plan::Variant| variant.levels.iter().all(|(name, at)| alike(of, name, at));
         let mut others = plan.variants.iter().filter(is_other);
         others.any(|other| other.expect.headers.get(header) != variant.expect.headers.get(header))
     };
@@ -123,47 +169,84 @@ fn declared_by<'a>(plan: &'a Plan, index: usize, header: &str) -> Option<(&'a Fa
 }
 
 fn listed<'a>(accepted: &'a [String]) -> String {
-    let word = |value: &'a String| if value.is_empty() { "none" } else { value.as_str() };
+    let word = |value: &'a String| {
+        if value.is_empty() {
+            "none"
+        } else {
+            value.as_str()
+        }
+    };
     let words: Vec<&str> = accepted.iter().map(word).collect();
-    if words.is_empty() { "of any value".to_owned() } else { words.join(" or ") }
+    if words.is_empty() {
+        "of any value".to_owned()
+    } else {
+        words.join(" or ")
+    }
 }
 
 /// The first `accept-encoding` of the requests.
 pub(super) fn accept_encoding(load: &plan::Load) -> Option<&str> {
-    let mut said =
-        load.requests.iter().flat_map(|request| header::values(&request.headers, "accept-encoding"));
+    let mut said = load
+        .requests
+        .iter()
+        .flat_map(|request| header::values(&request.headers, "accept-encoding"));
     said.next().map(String::as_str)
 }
 
 /// Length of the longest decoded body before the load. Without one, the mean over the load.
 fn body_bytes(of: &CheckedVariant<'_>) -> Option<u64> {
-    let longest = of.witnesses().filter_map(|witness| witness.decoded_bytes).max();
-    let slices: Vec<_> = of.all_trials.iter().flat_map(|trial| &trial.slices).collect();
+    let longest = of
+        .witnesses()
+        .filter_map(|witness| witness.decoded_bytes)
+        .max();
+    let slices: Vec<_> = of
+        .all_trials
+        .iter()
+        .flat_map(|trial| &trial.slices)
+        .collect();
     let answered = total(&slices, |slice| slice.counts.responses);
-    longest.or_else(|| (answered > 0).then(|| total(&slices, |slice| slice.counts.body_bytes) / answered))
+    longest.or_else(|| {
+        (answered > 0).then(|| total(&slices, |slice| slice.counts.body_bytes) / answered)
+    })
 }
 
 /// Describes further observations, and possible remedies.
 fn circumstances(of: &CheckedVariant<'_>, failing: &Failing<'_>) -> (String, &'static str) {
-    let elsewhere = "see in the record's logs and in the processes' environments whether the setting arrives";
+    let elsewhere =
+        "see in the record's logs and in the processes' environments whether the setting arrives";
     if !header::is_same(failing.header, "content-encoding") {
         return (String::new(), elsewhere);
     }
     let (accept, bytes) = (accept_encoding(&of.plan.load), body_bytes(of));
     let said = accept.map(|value| format!("accept-encoding: {value}"));
     // The exact number, because compression has exact thresholds.
-    let body = bytes.map(|bytes| format!(", and bodies have {}", many(bytes, "byte"))).unwrap_or_default();
-    let seen = format!("; the requests said {}{body}", said.as_deref().unwrap_or("no accept-encoding"));
+    let body = bytes
+        .map(|bytes| format!(", and bodies have {}", many(bytes, "byte")))
+        .unwrap_or_default();
+    let seen = format!(
+        "; the requests said {}{body}",
+        said.as_deref().unwrap_or("no accept-encoding")
+    );
     let named = |value: &str| {
-        let mut words = value.split(',').map(|word| word.split(';').next().unwrap_or_default().trim());
-        words.any(|word| word == "*" || failing.accepted.iter().any(|a| a.eq_ignore_ascii_case(word)))
+        let mut words = value
+            .split(',')
+            .map(|word| word.split(';').next().unwrap_or_default().trim());
+        words.any(|word| {
+            word == "*"
+                || failing
+                    .accepted
+                    .iter()
+                    .any(|a| a.eq_ignore_ascii_case(word))
+        })
     };
     let how = match accept {
         _ if failing.accepted.iter().any(String::is_empty) => elsewhere,
         None => {
             "a server compresses only for clients that say they read it: set load.headers.accept-encoding"
         }
-        Some(value) if !named(value) => "load.headers.accept-encoding does not name that coding: add it",
+        Some(value) if !named(value) => {
+            "load.headers.accept-encoding does not name that coding: add it"
+        }
         Some(_) if bytes.is_some_and(|bytes| bytes < COMPRESSED_BYTES_MIN) => {
             "compression usually begins at 1024 bytes: ask for a longer body, or lower the server's threshold"
         }
@@ -175,7 +258,10 @@ fn circumstances(of: &CheckedVariant<'_>, failing: &Failing<'_>) -> (String, &'s
 }
 
 /// Reports a variant that compresses responses for clients that accept it, if the load's requests do not.
-pub(super) fn coding_not_requested(run: &CheckedRun<'_>, of: &CheckedVariant<'_>) -> Option<CheckFinding> {
+pub(super) fn coding_not_requested(
+    run: &CheckedRun<'_>,
+    of: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let (request, name) = coding_on_request(of)?;
     let evidence = format!(
         "{request} is compressed ({name}) for clients that accept it, and the requests do not say that they do"
@@ -184,14 +270,20 @@ pub(super) fn coding_not_requested(run: &CheckedRun<'_>, of: &CheckedVariant<'_>
         "this measures it without compression; -H 'accept-encoding: {name}', in a file load.headers.accept-encoding, measures it with"
     );
     // If all variants compress in the same way, the choice is up to the user.
-    let coding = |other: &CheckedVariant<'_>| coding_on_request(other).map(|(_, name)| name) == Some(name);
+    let coding =
+        |other: &CheckedVariant<'_>| coding_on_request(other).map(|(_, name)| name) == Some(name);
     let differs = !run.variants.iter().all(coding);
-    Some(if differs { warning(evidence, remedy) } else { CheckFinding::note((), evidence, remedy) })
+    Some(if differs {
+        warning(evidence, remedy)
+    } else {
+        CheckFinding::note((), evidence, remedy)
+    })
 }
 
 /// A request, and the coding of its response if the request accepts it.
 fn coding_on_request<'a>(of: &CheckedVariant<'a>) -> Option<(&'a str, &'a str)> {
-    of.witnesses().find_map(|seen| Some((seen.request.as_str(), seen.coding_on_request.as_deref()?)))
+    of.witnesses()
+        .find_map(|seen| Some((seen.request.as_str(), seen.coding_on_request.as_deref()?)))
 }
 
 /// Variables recorded for every process in addition to those that the experiment sets. They change a program
@@ -210,17 +302,27 @@ pub const WATCHED_VARIABLES: [&str; 11] = [
     "HEAPPROFILE",
 ];
 /// Variables that PM2's launcher sets itself.
-const OF_PM2: [&str; 4] = ["PATH", "PM2_HOME", "PM2_DISCRETE_MODE", "PM2_DISABLE_VERSION_CHECK"];
+const OF_PM2: [&str; 4] = [
+    "PATH",
+    "PM2_HOME",
+    "PM2_DISCRETE_MODE",
+    "PM2_DISABLE_VERSION_CHECK",
+];
 
 /// Service, process, variable and expected value of a variable that did not reach the process.
 type LostVariable<'a> = (&'a str, &'a ProcessSeen, &'a str, String);
 
 /// Reports a process that serves with a different value of a variable than the experiment sets, or without
 /// it. Variables whose value in the plan has a placeholder differ between trials and are not compared.
-pub(super) fn environment_lost(_: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
+pub(super) fn environment_lost(
+    _: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let trials = &variant.all_trials;
-    let lost: Vec<LostVariable<'_>> =
-        trials.iter().filter_map(|trial| lost_in(trial, variant.plan)).collect();
+    let lost: Vec<LostVariable<'_>> = trials
+        .iter()
+        .filter_map(|trial| lost_in(trial, variant.plan))
+        .collect();
     let (service, process, variable, wanted) = lost.first()?;
     let seen = match process.environment.get(*variable) {
         Some(value) => format!("{variable}={value}"),
@@ -238,13 +340,22 @@ pub(super) fn environment_lost(_: &CheckedRun<'_>, variant: &CheckedVariant<'_>)
 
 fn lost_in<'a>(trial: &'a Trial, variant: &'a plan::Variant) -> Option<LostVariable<'a>> {
     trial.started.services.iter().find_map(|started| {
-        let service = variant.services.iter().find(|service| service.name == started.service)?;
-        let at_end = trial.ended.as_ref().and_then(|ended| ended.processes_by_service.get(&started.service));
+        let service = variant
+            .services
+            .iter()
+            .find(|service| service.name == started.service)?;
+        let at_end = trial
+            .ended
+            .as_ref()
+            .and_then(|ended| ended.processes_by_service.get(&started.service));
         let looks = [Some(&started.processes), at_end].into_iter().flatten();
-        looks.flat_map(|processes| serving(processes, started)).find_map(|process| {
-            let (variable, wanted) = asked(service).find(|(name, wanted)| is_lost(process, name, wanted))?;
-            Some((service.name.as_str(), process, variable, wanted))
-        })
+        looks
+            .flat_map(|processes| serving(processes, started))
+            .find_map(|process| {
+                let (variable, wanted) =
+                    asked(service).find(|(name, wanted)| is_lost(process, name, wanted))?;
+                Some((service.name.as_str(), process, variable, wanted))
+            })
     })
 }
 
@@ -255,16 +366,22 @@ fn serving<'a>(processes: &'a [ProcessSeen], started: &ServiceStarted) -> Vec<&'
     let is_parent = |one: &ProcessSeen| processes.iter().any(|other| other.parent == one.pid);
     let any_listens = processes.iter().any(|process| process.listens);
     let works = |one: &ProcessSeen| (!any_listens || started.workers.is_some()) && !is_parent(one);
-    let (mut serving, others): (Vec<_>, Vec<_>) = processes.iter().partition(|process| process.listens);
+    let (mut serving, others): (Vec<_>, Vec<_>) =
+        processes.iter().partition(|process| process.listens);
     serving.extend(others.into_iter().filter(|one| works(one)));
     serving
 }
 
 /// The variables that the experiment sets to the same value in every trial.
 fn asked(service: &Service) -> impl Iterator<Item = (&str, String)> {
-    let pm2 = service.command().is_some_and(|command| command.launcher.is_pm2());
+    let pm2 = service
+        .command()
+        .is_some_and(|command| command.launcher.is_pm2());
     let own = move |name: &str| pm2 && OF_PM2.contains(&name);
-    let set = service.command().into_iter().flat_map(|command| &command.env);
+    let set = service
+        .command()
+        .into_iter()
+        .flat_map(|command| &command.env);
     let set = set.filter(move |(name, _)| !own(name));
     set.filter_map(|(name, value)| Some((name.as_str(), plan::fill(value, |_| None).ok()?)))
 }
@@ -281,13 +398,24 @@ fn is_lost(process: &ProcessSeen, name: &str, wanted: &str) -> bool {
 
 fn surrounds(seen: &str, wanted: &str) -> bool {
     let ends = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || c == ':' || c == ',');
-    seen.match_indices(wanted)
-        .any(|(at, _)| ends(seen[..at].chars().next_back()) && ends(seen[at + wanted.len()..].chars().next()))
+    seen.match_indices(wanted).any(|(at, _)| {
+        ends(seen[..at].chars().next_back()) && ends(seen[at + wanted.len()..].chars().next())
+    })
 }
 
-pub(super) fn stale_server(_: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
-    let ended: Vec<_> = variant.all_trials.iter().filter_map(|trial| trial.ended.as_ref()).collect();
-    let late: Vec<_> = ended.iter().filter(|ended| !ended.late_ports.is_empty()).collect();
+pub(super) fn stale_server(
+    _: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
+    let ended: Vec<_> = variant
+        .all_trials
+        .iter()
+        .filter_map(|trial| trial.ended.as_ref())
+        .collect();
+    let late: Vec<_> = ended
+        .iter()
+        .filter(|ended| !ended.late_ports.is_empty())
+        .collect();
     if let Some(first) = late.first() {
         let (ports, block) = (first.late_ports.join("; "), first.block);
         return Some(void(
@@ -297,7 +425,10 @@ pub(super) fn stale_server(_: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> 
             "the load may not have reached the application; name its port: --port, or `port` of the service",
         ));
     }
-    let hit: Vec<_> = ended.iter().filter(|ended| !ended.strangers_listening.is_empty()).collect();
+    let hit: Vec<_> = ended
+        .iter()
+        .filter(|ended| !ended.strangers_listening.is_empty())
+        .collect();
     let first = hit.first()?;
     let (who, block) = (first.strangers_listening.join("; "), first.block);
     Some(void(

@@ -28,15 +28,22 @@ pub(super) fn errors(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Opti
     only_if(run.plan.design.slo.is_empty())?;
     let whole = outcome(&variant.slices);
     // If one request is judged separately, successes of others do not count for it.
-    let endpoint =
-        run.plan.design.endpoint.as_ref().map(|of| (&of.name, of_endpoint(&variant.slices, &of.name)));
+    let endpoint = run
+        .plan
+        .design
+        .endpoint
+        .as_ref()
+        .map(|of| (&of.name, of_endpoint(&variant.slices, &of.name)));
     let (of, outcome) = match endpoint.filter(|(_, own)| own.is_void() && !whole.is_void()) {
         Some((name, own)) => (format!(" of `{name}`"), own),
         None => (String::new(), whole),
     };
     only_if(outcome.is_void())?;
     let (RequestOutcome { due, failed }, share) = (outcome, outcome.failed_share()?);
-    let mut seen = variant.slices.iter().flat_map(|slice| &slice.counts.contract_failures);
+    let mut seen = variant
+        .slices
+        .iter()
+        .flat_map(|slice| &slice.counts.contract_failures);
     let example = |of: &ContractFailure| format!("; for example {}: {}", of.kind, of.example);
     let example = seen.next().map(example).unwrap_or_default();
     let (lost, limit) = (lost(&variant.slices), Quantity::share(FAILED_SHARE_MAX));
@@ -54,31 +61,56 @@ pub(super) fn errors(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Opti
 
 /// Outcome of the requests with this name.
 fn of_endpoint(slices: &[&Slice], name: &str) -> RequestOutcome {
-    let counts = slices.iter().flat_map(|slice| &slice.counts.endpoints).filter(|counts| counts.name == name);
-    counts.map(|counts| RequestOutcome { due: counts.sent, failed: counts.failed() }).sum()
+    let counts = slices
+        .iter()
+        .flat_map(|slice| &slice.counts.endpoints)
+        .filter(|counts| counts.name == name);
+    counts
+        .map(|counts| RequestOutcome {
+            due: counts.sent,
+            failed: counts.failed(),
+        })
+        .sum()
 }
 
 /// Reports content that was read as identity, as browsers do, because its content coding is unknown.
-pub(super) fn unknown_coding(_: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
-    let coding = variant.slices.iter().find_map(|slice| slice.counts.unknown_coding.as_ref())?;
+pub(super) fn unknown_coding(
+    _: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
+    let coding = variant
+        .slices
+        .iter()
+        .find_map(|slice| slice.counts.unknown_coding.as_ref())?;
     let evidence = format!("Content-Encoding names {coding:?}, and the content was not decoded");
-    let remedy = "known are gzip, deflate, br, zstd and identity; a charset belongs into Content-Type";
+    let remedy =
+        "known are gzip, deflate, br, zstd and identity; a charset belongs into Content-Type";
     Some(CheckFinding::note((), evidence, remedy))
 }
 
 /// Reports the outcome of a variant that never succeeded. It invalidates nothing, because it is the result.
-pub(super) fn no_success(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
+pub(super) fn no_success(
+    run: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let remedy = "if it cannot do better that is the answer, and there is no number beside it; else see its output in the record's logs, \
                   load.timeout, and what `expect` says";
-    Some(warning(failure::measured(run.record, variant.index)?.answer, remedy))
+    Some(warning(
+        failure::measured(run.record, variant.index)?.answer,
+        remedy,
+    ))
 }
 
 /// Reports bytes that arrived when no response was pending: after a complete response, or between slices.
 pub(super) fn unasked(_: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let errors = variant.slices.iter().flat_map(|slice| &slice.counts.errors);
-    let unasked = errors.filter(|error| (error.phase, error.cause) == (Phase::Idle, Cause::Malformed));
+    let unasked =
+        errors.filter(|error| (error.phase, error.cause) == (Phase::Idle, Cause::Malformed));
     let count: u64 = unasked.map(|error| error.count).sum();
-    let evidence = evidence!("{} more came than the responses to what was requested", many(count, "time"));
+    let evidence = evidence!(
+        "{} more came than the responses to what was requested",
+        many(count, "time")
+    );
     let evidence = evidence.with([("count", Quantity::count(count))]);
     let remedy = "two responses to one request, or bodies longer than their Content-Length: responses may be mixed up, and no figure holds";
     (count > 0).then(|| void(evidence, remedy))
@@ -89,14 +121,21 @@ fn lost(slices: &[&Slice]) -> String {
     let errors = slices.iter().flat_map(|slice| &slice.counts.errors);
     let errors = errors.filter(|error| error.phase != Phase::Idle && error.cause != Cause::Timeout);
     let causes = counted(errors.map(|error| ((error.phase, error.cause), error.count)));
-    causes.iter().map(|((phase, cause), count)| format!("; {count} × {cause} ({phase})")).collect()
+    causes
+        .iter()
+        .map(|((phase, cause), count)| format!("; {count} × {cause} ({phase})"))
+        .collect()
 }
 
 /// Reports comparisons of variants that responded differently.
 pub(super) fn different_work(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding> {
     let pair = Pair::of(run, asked)?;
-    let looked_at = pair.requests().filter_map(|(one, other)| pair.difference(&one, &other));
-    let sampled = pair.sampled().filter_map(|(name, one, other)| pair.content_difference(name, &one, &other));
+    let looked_at = pair
+        .requests()
+        .filter_map(|(one, other)| pair.difference(&one, &other));
+    let sampled = pair
+        .sampled()
+        .filter_map(|(name, one, other)| pair.content_difference(name, &one, &other));
     let differences = looked_at.chain(sampled);
     // The first invalidating difference, for any number of requests in a mix.
     let (is_void, evidence) =
@@ -129,7 +168,10 @@ pub(super) fn different_bodies(run: &CheckedRun<'_>, asked: &Comparison) -> Opti
 
 /// Body bytes per response of the load. `None` if no request succeeded.
 fn sent_bytes(variant: &CheckedVariant<'_>) -> Option<f64> {
-    let (bytes, responses) = (variant.sum(|of| of.counts.body_bytes), variant.sum(|of| of.counts.responses));
+    let (bytes, responses) = (
+        variant.sum(|of| of.counts.body_bytes),
+        variant.sum(|of| of.counts.responses),
+    );
     (!fruitless(&variant.slices)).then(|| bytes as f64 / responses.max(1) as f64)
 }
 
@@ -157,26 +199,39 @@ struct Steady<'a> {
 
 impl<'a> Steady<'a> {
     fn of(looks: &RequestWitnesses<'a>) -> Steady<'a> {
-        Steady { bytes: bytes(looks), sha256: hash(looks), content_type: Some(content_type(looks)) }
+        Steady {
+            bytes: bytes(looks),
+            sha256: hash(looks),
+            content_type: Some(content_type(looks)),
+        }
     }
 
     /// From samples: a content counts as common to all responses if at least two samples have it.
     fn sampled(trials: &[&'a [ContentSeen]]) -> Steady<'a> {
         let all = || trials.iter().copied().flatten();
-        let first = all().next().filter(|first| all().all(|seen| seen.sha256 == first.sha256));
+        let first = all()
+            .next()
+            .filter(|first| all().all(|seen| seen.sha256 == first.sha256));
         let first = first.filter(|_| all().map(|seen| seen.count).sum::<u64>() > 1);
         Steady {
             bytes: first.map(|seen| seen.decoded_bytes / seen.count.max(1)),
-            sha256: first.map(|seen| seen.sha256.as_str()).filter(|_| trials.len() > 1),
+            sha256: first
+                .map(|seen| seen.sha256.as_str())
+                .filter(|_| trials.len() > 1),
             content_type: None,
         }
     }
 }
 
 fn samples<'a>(variant: &CheckedVariant<'a>) -> Samples<'a> {
-    let ended = variant.all_trials.iter().filter_map(|trial| trial.ended.as_ref());
+    let ended = variant
+        .all_trials
+        .iter()
+        .filter_map(|trial| trial.ended.as_ref());
     let contents = ended.flat_map(|ended| &ended.contents);
-    model::grouped(contents.map(|(name, seen)| (name.as_str(), seen.as_slice()))).into_iter().collect()
+    model::grouped(contents.map(|(name, seen)| (name.as_str(), seen.as_slice())))
+        .into_iter()
+        .collect()
 }
 
 /// All recorded responses to one request of a variant, in all its trials.
@@ -188,7 +243,12 @@ impl<'a> Pair<'a> {
         let witnesses = pair.map(|variant| variant.witnesses().collect());
         let across_commits = run.plan.against.is_some();
         let variants = pair.map(|of| of.plan);
-        Some(Pair { variants, across_commits, witnesses, samples: pair.map(samples) })
+        Some(Pair {
+            variants,
+            across_commits,
+            witnesses,
+            samples: pair.map(samples),
+        })
     }
 
     fn is_single(&self) -> bool {
@@ -203,12 +263,18 @@ impl<'a> Pair<'a> {
     /// request each, these are paired whatever their paths.
     fn requests(&self) -> impl Iterator<Item = (RequestWitnesses<'a>, RequestWitnesses<'a>)> {
         let single = self.is_single();
-        let names: BTreeSet<&str> = self.witnesses[0].iter().map(|of| of.request.as_str()).collect();
+        let names: BTreeSet<&str> = self.witnesses[0]
+            .iter()
+            .map(|of| of.request.as_str())
+            .collect();
         let looks = move |side: usize, name: &str| -> RequestWitnesses<'a> {
             let all = self.witnesses[side].iter().copied();
-            all.filter(|witness| single || witness.request == name).collect()
+            all.filter(|witness| single || witness.request == name)
+                .collect()
         };
-        let pairs = names.into_iter().map(move |name| (looks(0, name), looks(1, name)));
+        let pairs = names
+            .into_iter()
+            .map(move |name| (looks(0, name), looks(1, name)));
         pairs.filter(|(_, other)| !other.is_empty())
     }
 
@@ -218,12 +284,21 @@ impl<'a> Pair<'a> {
         let [samples, other_samples] = &self.samples;
         let single = self.is_single();
         let looked_at = move |name: &str| {
-            self.witnesses.iter().all(|looks| looks.iter().any(|look| single || look.request == name))
+            self.witnesses
+                .iter()
+                .all(|looks| looks.iter().any(|look| single || look.request == name))
         };
-        samples.iter().filter(move |(name, _)| !looked_at(name)).filter_map(move |(name, one)| {
-            let other = if single { other_samples.values().next() } else { other_samples.get(name) };
-            Some((*name, Steady::sampled(one), Steady::sampled(other?)))
-        })
+        samples
+            .iter()
+            .filter(move |(name, _)| !looked_at(name))
+            .filter_map(move |(name, one)| {
+                let other = if single {
+                    other_samples.values().next()
+                } else {
+                    other_samples.get(name)
+                };
+                Some((*name, Steady::sampled(one), Steady::sampled(other?)))
+            })
     }
 
     /// Difference of the variants in one request, and whether it invalidates the comparison.
@@ -234,7 +309,8 @@ impl<'a> Pair<'a> {
     ) -> Option<(bool, Evidence)> {
         let request = one.first()?.request.as_str();
         let (status, other_status) = (status(one)?, status(other)?);
-        let expected = |side: usize, status| contract_of(self.variants[side], request).accepts_status(status);
+        let expected =
+            |side: usize, status| contract_of(self.variants[side], request).accepts_status(status);
         // An unexpected status counts as an error, and is reported as such.
         only_if(expected(0, status) && expected(1, other_status))?;
         let declared = self.declares(request);
@@ -280,7 +356,8 @@ impl<'a> Pair<'a> {
             (Some(one), Some(other)) => is_same_request(one, other, self.across_commits),
             (one, other) => one.is_none() && other.is_none(),
         };
-        let same_contract = is_same_contract(contract_of(one, request), contract_of(other, request));
+        let same_contract =
+            is_same_contract(contract_of(one, request), contract_of(other, request));
         !is_same || !same_contract || !is_same_user(&one.load, &other.load, self.across_commits)
     }
 
@@ -293,20 +370,29 @@ impl<'a> Pair<'a> {
         let covered = |side: usize| {
             let load = loads[side];
             let all = &self.witnesses[side];
-            let one = all.iter().all(|look| as_in_load(side, look.body_bytes as f64));
+            let one = all
+                .iter()
+                .all(|look| as_in_load(side, look.body_bytes as f64));
             let seen = |name: &String| all.iter().any(|look| look.request == *name);
             let each = load.requests.iter().all(|request| seen(&request.name));
             !all.is_empty() && all.iter().all(known) && if load.is_mix() { each } else { one }
         };
         let coding = |looks: RequestWitnesses<'_>| {
-            looks.first().map(|look| values(look, "content-encoding").join(", "))
+            looks
+                .first()
+                .map(|look| values(look, "content-encoding").join(", "))
         };
         let declared = |of: &plan::Variant| {
-            of.expect.headers.keys().any(|name| header::is_same(name, "content-encoding"))
+            of.expect
+                .headers
+                .keys()
+                .any(|name| header::is_same(name, "content-encoding"))
         };
         let codings_declared = self.variants.into_iter().any(declared)
             || accept_encoding(loads[0]) != accept_encoding(loads[1])
-            || self.requests().all(|(one, other)| coding(one) == coding(other));
+            || self
+                .requests()
+                .all(|(one, other)| coding(one) == coding(other));
         covered(0) && covered(1) && codings_declared
     }
 }
@@ -321,7 +407,9 @@ fn named<'a>(load: &'a Load, name: &str) -> Option<&'a Request> {
 
 /// Returns the contract for the responses to a request.
 pub(super) fn contract_of<'a>(variant: &'a plan::Variant, request: &str) -> &'a Contract {
-    named(&variant.load, request).and_then(|request| request.expect.as_ref()).unwrap_or(&variant.expect)
+    named(&variant.load, request)
+        .and_then(|request| request.expect.as_ref())
+        .unwrap_or(&variant.expect)
 }
 
 // The patterns below name every field, so that a new one is not forgotten.
@@ -345,8 +433,12 @@ fn is_same_request(one: &Request, other: &Request, across_commits: bool) -> bool
         capture: _,
     } = one;
     let sent = |headers: &[(String, String)]| -> Vec<(String, String)> {
-        let chosen = headers.iter().filter(|(name, _)| !header::is_same(name, "accept-encoding"));
-        chosen.map(|(name, value)| (header::key(name), value.clone())).collect()
+        let chosen = headers
+            .iter()
+            .filter(|(name, _)| !header::is_same(name, "accept-encoding"));
+        chosen
+            .map(|(name, value)| (header::key(name), value.clone()))
+            .collect()
     };
     let is_same_file = |one: &Option<PathBuf>, other: &Option<PathBuf>| match (one, other) {
         (Some(one), Some(other)) if across_commits => one.file_name() == other.file_name(),
@@ -362,7 +454,9 @@ fn is_same_request(one: &Request, other: &Request, across_commits: bool) -> bool
 fn is_same_contract(one: &Contract, other: &Contract) -> bool {
     let without_codings = |of: &Contract| {
         let mut contract = comparable_contract(of);
-        contract.headers.retain(|name, _| !["content-encoding", "vary"].contains(&name.as_str()));
+        contract
+            .headers
+            .retain(|name, _| !["content-encoding", "vary"].contains(&name.as_str()));
         contract
     };
     without_codings(one) == without_codings(other)
@@ -388,19 +482,30 @@ fn is_same_user(one: &Load, other: &Load, across_commits: bool) -> bool {
         think: _,
     } = one;
     let log_in = |requests: &'_ [Request]| -> Vec<Request> {
-        requests.iter().filter(|request| request.once).cloned().collect()
+        requests
+            .iter()
+            .filter(|request| request.once)
+            .cloned()
+            .collect()
     };
     let (first, others) = (log_in(requests), log_in(&other.requests));
     let is_same = |(one, other): (&Request, &Request)| {
         is_same_request(one, other, across_commits) && one.capture == other.capture
     };
-    *cookies == other.cookies && first.len() == others.len() && first.iter().zip(&others).all(is_same)
+    *cookies == other.cookies
+        && first.len() == others.len()
+        && first.iter().zip(&others).all(is_same)
 }
 
 /// Whether two variants expect different statuses or contents, for all requests or for one.
 fn expects_other(one: &plan::Variant, other: &plan::Variant) -> bool {
     let body = |of: &plan::Variant, name: &str| {
-        let Contract { status, headers: _, body_bytes, content } = contract_of(of, name).clone();
+        let Contract {
+            status,
+            headers: _,
+            body_bytes,
+            content,
+        } = contract_of(of, name).clone();
         (status, body_bytes, content)
     };
     let mut requests = one.load.requests.iter();
@@ -410,7 +515,10 @@ fn expects_other(one: &plan::Variant, other: &plan::Variant) -> bool {
 /// The status of all recorded responses. `None` if it varies.
 fn status(looks: &RequestWitnesses<'_>) -> Option<u16> {
     let first = looks.first()?.status;
-    looks.iter().all(|look| look.status == first).then_some(first)
+    looks
+        .iter()
+        .all(|look| look.status == first)
+        .then_some(first)
 }
 
 /// The content length. `None` if unknown, or if it varies by more than the tolerance between variants.
@@ -424,13 +532,22 @@ fn bytes(looks: &RequestWitnesses<'_>) -> Option<u64> {
 /// Hash of the content. `None` unless it is known to be the same for every process of the variant.
 fn hash<'a>(looks: &RequestWitnesses<'a>) -> Option<&'a str> {
     let first = looks.first()?.decoded_sha256.as_deref()?;
-    let same = looks.iter().all(|look| look.repeats && look.decoded_sha256.as_deref() == Some(first));
+    let same = looks
+        .iter()
+        .all(|look| look.repeats && look.decoded_sha256.as_deref() == Some(first));
     (same && looks.len() > 1).then_some(first)
 }
 
 fn content_type(looks: &RequestWitnesses<'_>) -> String {
-    let all = looks.first().map(|look| values(look, "content-type").join(", ")).unwrap_or_default();
-    if all.is_empty() { "none".to_owned() } else { all }
+    let all = looks
+        .first()
+        .map(|look| values(look, "content-type").join(", "))
+        .unwrap_or_default();
+    if all.is_empty() {
+        "none".to_owned()
+    } else {
+        all
+    }
 }
 
 #[cfg(test)]
@@ -455,10 +572,18 @@ mod tests {
     #[test]
     fn each_change_of_a_request_is_noticed() {
         let is_same = |other: &Value| is_same_request(&request(&full()), &request(other), false);
-        let mut unnoticed: Vec<String> = full().as_object().expect("an object").keys().cloned().collect();
+        let mut unnoticed: Vec<String> = full()
+            .as_object()
+            .expect("an object")
+            .keys()
+            .cloned()
+            .collect();
         // Ensures that a new field is included.
         let written = serde_json::to_value(request(&full())).expect("JSON");
-        assert_eq!(written.as_object().expect("an object").len(), unnoticed.len());
+        assert_eq!(
+            written.as_object().expect("an object").len(),
+            unnoticed.len()
+        );
         unnoticed.retain(|name| {
             let mut other = full();
             other[name] = match &other[name] {
@@ -472,8 +597,9 @@ mod tests {
         });
         unnoticed.sort();
         assert_eq!(unnoticed, ["capture", "expect", "name", "once", "weight"]);
-        let spelled =
-            |from: &str, to: &str| serde_json::from_str(&full().to_string().replace(from, to)).expect("JSON");
+        let spelled = |from: &str, to: &str| {
+            serde_json::from_str(&full().to_string().replace(from, to)).expect("JSON")
+        };
         assert!(is_same(&spelled("X-User", "x-user")) && is_same(&spelled("\"br\"", "\"gzip\"")));
         assert!(!is_same(&spelled("\"1\"", "\"2\"")));
     }
@@ -483,7 +609,10 @@ mod tests {
         let load = |body: &str| {
             let mut first = full();
             first["body"] = body.into();
-            Load { requests: vec![request(&first), Request::default()], ..Load::default() }
+            Load {
+                requests: vec![request(&first), Request::default()],
+                ..Load::default()
+            }
         };
         assert!(is_same_user(&load("a"), &load("a"), false));
         assert!(!is_same_user(&load("a"), &load("b"), false));

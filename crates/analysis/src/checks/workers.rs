@@ -21,15 +21,22 @@ const UNEVEN_MAX: f64 = 0.5;
 
 pub(super) fn workers_idle(variant: &CheckedVariant<'_>, service: &str) -> Option<CheckFinding> {
     workers(variant.trials.first()?, service)?;
-    let asked = |trial: &&Trial| Some((workers(trial, service)?, WorkerShares::of(trial, service)?));
+    let asked =
+        |trial: &&Trial| Some((workers(trial, service)?, WorkerShares::of(trial, service)?));
     let all: Vec<(u32, WorkerShares)> = variant.trials.iter().filter_map(asked).collect();
-    let fewer: Vec<&(u32, WorkerShares)> =
-        all.iter().filter(|(wanted, work)| work.serving() < *wanted).collect();
+    let fewer: Vec<&(u32, WorkerShares)> = all
+        .iter()
+        .filter(|(wanted, work)| work.serving() < *wanted)
+        .collect();
     let least = fewer.iter().map(|(_, work)| work.serving()).min()?;
-    let worst: Vec<&&(u32, WorkerShares)> =
-        fewer.iter().filter(|(_, work)| work.serving() == least).collect();
+    let worst: Vec<&&(u32, WorkerShares)> = fewer
+        .iter()
+        .filter(|(_, work)| work.serving() == least)
+        .collect();
     let done = worst.iter().map(|(_, work)| work.of_busiest(least));
-    let (done, whole) = done.fold((0, 0), |(done, whole), (some, of)| (done + some, whole + of));
+    let (done, whole) = done.fold((0, 0), |(done, whole), (some, of)| {
+        (done + some, whole + of)
+    });
     let alone = least == 1 && worst.len() as f64 >= ALONE_SHARE_VOID * all.len() as f64;
     let others = match fewer.len() - worst.len() {
         0 => String::new(),
@@ -51,25 +58,49 @@ pub(super) fn workers_idle(variant: &CheckedVariant<'_>, service: &str) -> Optio
 
 /// Reports lost workers. The rest of the service then serves with fewer processes, or with new ones without
 /// connections, which is not the intended configuration, however good the figures.
-pub(super) fn workers_lost(_: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
-    let measured = variant.trials.iter().filter(|trial| trial.measured().next().is_some());
-    let hit: Vec<(&&Trial, &WorkersLost)> =
-        measured.filter_map(|trial| Some((trial, trial.ended.as_ref()?.workers_lost.first()?))).collect();
+pub(super) fn workers_lost(
+    _: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
+    let measured = variant
+        .trials
+        .iter()
+        .filter(|trial| trial.measured().next().is_some());
+    let hit: Vec<(&&Trial, &WorkersLost)> = measured
+        .filter_map(|trial| Some((trial, trial.ended.as_ref()?.workers_lost.first()?)))
+        .collect();
     let (trial, WorkersLost { service, lost }) = hit.first()?;
     let (block, asked) = (trial.started.block, workers(trial, service));
     // Without workers it is a single process that was restarted, or a container.
     let processes = || many((*lost).into(), "process");
-    let told = asked.map_or_else(processes, |of| format!("{lost} of {}", many(of.into(), "worker")));
+    let told = asked.map_or_else(processes, |of| {
+        format!("{lost} of {}", many(of.into(), "worker"))
+    });
     let evidence = evidence!("{service} lost {told} in block {block}; so it went in {trials} of its trials";
         trials = Quantity::count(hit.len() as u64));
     let evidence = evidence.with([("lost", Quantity::count(*lost))]);
-    Some(void(evidence, "find out in the service's log why its workers end, and run again"))
+    Some(void(
+        evidence,
+        "find out in the service's log why its workers end, and run again",
+    ))
 }
 
-pub(super) fn too_many_workers(variant: &CheckedVariant<'_>, service: &str) -> Option<CheckFinding> {
+pub(super) fn too_many_workers(
+    variant: &CheckedVariant<'_>,
+    service: &str,
+) -> Option<CheckFinding> {
     let started = variant.trials.first()?.started.services.iter();
-    let cpus = started.into_iter().find(|started| started.service == service)?.cpus.len();
-    let serving = middle_count(variant.trials.iter().filter_map(|trial| serving(trial, service)))?;
+    let cpus = started
+        .into_iter()
+        .find(|started| started.service == service)?
+        .cpus
+        .len();
+    let serving = middle_count(
+        variant
+            .trials
+            .iter()
+            .filter_map(|trial| serving(trial, service)),
+    )?;
     only_if(cpus > 0 && serving as usize > cpus)?;
     Some(warning(
         evidence!("{serving} of {service} did the work on {cpus}";
@@ -94,14 +125,20 @@ fn serving(trial: &Trial, service: &str) -> Option<u32> {
 /// `workers_idle`.
 pub(super) fn workers_uneven(variant: &CheckedVariant<'_>, service: &str) -> Option<CheckFinding> {
     let asked = workers(variant.trials.first()?, service).filter(|asked| *asked >= 2)?;
-    let works: Vec<WorkerShares> =
-        variant.trials.iter().filter_map(|trial| WorkerShares::of(trial, service)).collect();
+    let works: Vec<WorkerShares> = variant
+        .trials
+        .iter()
+        .filter_map(|trial| WorkerShares::of(trial, service))
+        .collect();
     only_if(!works.is_empty() && works.iter().all(|work| work.serving() >= asked))?;
     let by_skew = works.iter().map(|work| (skew(work, asked), work));
     let (typical, work) = stats::middle_by(by_skew, |(skew, _)| *skew)?;
     only_if(typical > UNEVEN_MAX)?;
-    let shares: Vec<String> =
-        work.shares(asked).into_iter().map(|share| Quantity::share(share).to_string()).collect();
+    let shares: Vec<String> = work
+        .shares(asked)
+        .into_iter()
+        .map(|share| Quantity::share(share).to_string())
+        .collect();
     let trials = many(works.len() as u64, "trial");
     Some(warning(
         evidence!("of the work of {service} its {workers} workers did {} (CPU time, median of {trials}); evenly it would be \

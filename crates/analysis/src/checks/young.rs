@@ -45,14 +45,20 @@ impl Changed {
     fn all(record: &Record, asked: &Comparison, number: Option<u32>) -> Vec<Changed> {
         let metric = of_slices(record.header.plan.design.metric, record);
         let of = |trials: &[Trial], variant: usize| {
-            change_of(trials.iter().find(|trial| trial.variant() == variant)?, metric)
+            change_of(
+                trials.iter().find(|trial| trial.variant() == variant)?,
+                metric,
+            )
         };
         let blocks = record.blocks.iter().filter(|block| match number {
             Some(number) => block.number == number,
             None => block.seconds.is_some() && block.dropped.is_none(),
         });
         let changed = |trials: &[Trial]| {
-            Some(Changed { baseline: of(trials, asked.baseline)?, candidate: of(trials, asked.candidate)? })
+            Some(Changed {
+                baseline: of(trials, asked.baseline)?,
+                candidate: of(trials, asked.candidate)?,
+            })
         };
         blocks.filter_map(|block| changed(&block.trials)).collect()
     }
@@ -75,24 +81,36 @@ pub fn changing_variants(record: &Record, block: u32) -> Vec<usize> {
     let changing = |asked: &Comparison| {
         let changed = Changed::all(record, asked, Some(block)).pop()?;
         let is_candidate = changed.candidate.abs() > changed.baseline.abs();
-        let about = if is_candidate { asked.candidate } else { asked.baseline };
+        let about = if is_candidate {
+            asked.candidate
+        } else {
+            asked.baseline
+        };
         (changed.of_ratio().abs() >= CHANGE_ONCE).then_some(about)
     };
     model::distinct(record.header.plan.comparisons.iter().filter_map(changing))
 }
 
 /// Reports a variant whose figures change within each trial by more than the observed difference.
-pub(super) fn still_changing(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
+pub(super) fn still_changing(
+    run: &CheckedRun<'_>,
+    variant: &CheckedVariant<'_>,
+) -> Option<CheckFinding> {
     let comparisons = &run.plan.comparisons;
-    let involved =
-        comparisons.iter().filter(|asked| [asked.baseline, asked.candidate].contains(&variant.index));
+    let involved = comparisons
+        .iter()
+        .filter(|asked| [asked.baseline, asked.candidate].contains(&variant.index));
     let alpha = SERIES_ALPHA / comparisons.len().max(1) as f64;
     let changed = involved.filter_map(|asked| {
         let changed = Changed::all(run.record, asked, None);
         let change = goes_on(&changed, alpha)?;
         let sum = |of: fn(&Changed) -> f64| changed.iter().map(of).sum::<f64>().abs();
         let (baseline, candidate) = (sum(|of| of.baseline), sum(|of| of.candidate));
-        let about = if candidate > baseline { asked.candidate } else { asked.baseline };
+        let about = if candidate > baseline {
+            asked.candidate
+        } else {
+            asked.baseline
+        };
         let found = ratios(run.blocks, asked, run.plan.design.metric)?;
         let found = found.iter().sum::<f64>() / found.len() as f64;
         let least = (run.plan.design.margin.ln_1p() * MARGINS_MIN).max(found.abs());
@@ -106,32 +124,51 @@ pub(super) fn still_changing(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>)
 fn goes_on(changed: &[Changed], alpha: f64) -> Option<f64> {
     let changes: Vec<f64> = changed.iter().map(Changed::of_ratio).collect();
     let mean = changes.iter().sum::<f64>() / changes.len().max(1) as f64;
-    let least = changes.iter().map(|change| change * mean.signum()).fold(f64::INFINITY, f64::min);
-    let sudden = CHANGE_MIN.iter().any(|(trials, size)| changes.len() >= *trials && least >= *size);
-    let tested =
-        || changes.len() >= TESTED_MIN && stats::mean_effect(&changes).is_some_and(|of| of.p <= alpha);
+    let least = changes
+        .iter()
+        .map(|change| change * mean.signum())
+        .fold(f64::INFINITY, f64::min);
+    let sudden = CHANGE_MIN
+        .iter()
+        .any(|(trials, size)| changes.len() >= *trials && least >= *size);
+    let tested = || {
+        changes.len() >= TESTED_MIN && stats::mean_effect(&changes).is_some_and(|of| of.p <= alpha)
+    };
     (sudden || tested()).then_some(mean)
 }
 
 fn seen(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>, trials: usize) -> Option<CheckFinding> {
     let metric = of_slices(run.plan.design.metric, run.record);
     let (mut first, mut last, mut oldest_s) = (0.0, 0.0, 0.0_f64);
-    let of_several: Vec<Vec<&Slice>> =
-        variant.trials.iter().map(|trial| trial.measured().collect()).collect();
-    let of_several: Vec<&Vec<&Slice>> = of_several.iter().filter(|slices| slices.len() > 1).collect();
+    let of_several: Vec<Vec<&Slice>> = variant
+        .trials
+        .iter()
+        .map(|trial| trial.measured().collect())
+        .collect();
+    let of_several: Vec<&Vec<&Slice>> = of_several
+        .iter()
+        .filter(|slices| slices.len() > 1)
+        .collect();
     for slices in &of_several {
         first += log_over(metric, slices.first().copied().into_iter())?;
         last += log_over(metric, slices.last().copied().into_iter())?;
     }
     for trial in &variant.trials {
         let (begin, end) = (trial.slices.first()?, trial.slices.last()?);
-        let age_ns = (end.counts.started_ns + end.counts.wall_ns()).saturating_sub(begin.counts.started_ns);
+        let age_ns =
+            (end.counts.started_ns + end.counts.wall_ns()).saturating_sub(begin.counts.started_ns);
         oldest_s = oldest_s.max(age_ns as f64 / 1e9);
     }
-    let amount =
-        |log: f64| Quantity { value: (log / of_several.len().max(1) as f64).exp(), unit: metric.unit() };
+    let amount = |log: f64| Quantity {
+        value: (log / of_several.len().max(1) as f64).exp(),
+        unit: metric.unit(),
+    };
     let warm_up_s = (oldest_s * WARM_UP_ROOM / WARM_UP_STEP_S).ceil() * WARM_UP_STEP_S;
-    let warm_up_now_s = run.record.warm_up.as_ref().map_or(0.0, |warm_up| warm_up.seconds);
+    let warm_up_now_s = run
+        .record
+        .warm_up
+        .as_ref()
+        .map_or(0.0, |warm_up| warm_up.seconds);
     let pace = BlockPace::of(run.record)?;
     let block_s = pace.block_s + pace.variants as f64 * (warm_up_s - warm_up_now_s).max(0.0);
     let budget_s = budget_s(block_s * f64::from(BLOCKS_ASKED));

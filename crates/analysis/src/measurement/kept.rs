@@ -12,7 +12,9 @@ use model::{ArrivalProcess, BUCKET_NS, OpenLoop, Rate};
 use stats::{Latencies, Quantile};
 
 use super::MeasuredWindow;
-use crate::checks::{GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
+use crate::checks::{
+    GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN,
+};
 use crate::only_if;
 
 /// Number of stretches of a ramp.
@@ -133,8 +135,12 @@ impl MeasuredWindow<'_> {
         let bad = counts.unexpected() + counts.broken;
         let buckets = counts.successful_per_100_ms.len();
         let open = counts.open.as_ref();
-        let behind = open.and_then(|open| open.sent_share()).is_some_and(|sent| sent < SENT_SHARE_MIN)
-            || self.stretch(rate, buckets / 2..buckets).is_some_and(|half| !half.kept);
+        let behind = open
+            .and_then(|open| open.sent_share())
+            .is_some_and(|sent| sent < SENT_SHARE_MIN)
+            || self
+                .stretch(rate, buckets / 2..buckets)
+                .is_some_and(|half| !half.kept);
         Some(match () {
             () if counts.due() == 0 => RateKept::NothingDue,
             () if counts.successful == 0 => RateKept::NoSuccess,
@@ -148,35 +154,59 @@ impl MeasuredWindow<'_> {
     /// Whether the client was late: it had a free connection and did not send.
     fn is_client_late(&self) -> bool {
         let p99_ns = |latencies: &Latencies| {
-            latencies.quantile(0.99).filter(|_| latencies.resolves(0.99)).map(Quantile::ns)
+            latencies
+                .quantile(0.99)
+                .filter(|_| latencies.resolves(0.99))
+                .map(Quantile::ns)
         };
         let late = |open: &OpenLoop| {
             let p99s = p99_ns(&open.schedule_lag).zip(p99_ns(&open.response));
             let slow = p99s.is_some_and(|(lag_ns, response_ns)| {
                 lag_ns > LAG_MAX_NS && lag_ns as f64 > LAG_SHARE_MAX * response_ns as f64
             });
-            Some(slow || open.sent_share()? < SENT_SHARE_MIN && open.queued_share()? <= QUEUED_SHARE_MAX)
+            Some(
+                slow || open.sent_share()? < SENT_SHARE_MIN
+                    && open.queued_share()? <= QUEUED_SHARE_MAX,
+            )
         };
-        self.slice.counts.open.as_deref().and_then(late).unwrap_or(false)
+        self.slice
+            .counts
+            .open
+            .as_deref()
+            .and_then(late)
+            .unwrap_or(false)
     }
 
     fn is_client_busy(&self) -> bool {
-        self.slice.counts.generator.busiest_share().is_some_and(|share| share > GENERATOR_SHARE_MAX)
+        self.slice
+            .counts
+            .generator
+            .busiest_share()
+            .is_some_and(|share| share > GENERATOR_SHARE_MAX)
     }
 
     /// The stretches of a ramp (tenths of it), as far as it got. Empty for other loads.
     pub fn stretches(&self) -> Vec<WindowPart> {
-        let ramp = self.asked.open.and_then(|open| Some((open.rate, open.rate.ramp()?)));
-        let Some((rate, (.., over))) = ramp else { return Vec::new() };
+        let ramp = self
+            .asked
+            .open
+            .and_then(|open| Some((open.rate, open.rate.ramp()?)));
+        let Some((rate, (.., over))) = ramp else {
+            return Vec::new();
+        };
         let planned = (over.as_nanos() / u128::from(BUCKET_NS)) as usize;
         let rows = planned.min(STRETCHES);
-        let edge = |row: usize| (row * planned / rows).min(self.slice.counts.successful_per_100_ms.len());
-        (0..rows).filter_map(|row| self.stretch(rate, edge(row)..edge(row + 1))).collect()
+        let edge =
+            |row: usize| (row * planned / rows).min(self.slice.counts.successful_per_100_ms.len());
+        (0..rows)
+            .filter_map(|row| self.stretch(rate, edge(row)..edge(row + 1)))
+            .collect()
     }
 
     /// Result of a ramp. `None` for other loads, if the ramp was too short, or if the client caused the bend.
     pub fn bend(&self) -> Option<Bend> {
-        let clean = !self.is_client_late() && !self.is_client_busy() && self.slice.counts.successful > 0;
+        let clean =
+            !self.is_client_late() && !self.is_client_busy() && self.slice.counts.successful > 0;
         bend(self.asked.open.filter(|_| clean)?.rate, &self.stretches())
     }
 
@@ -186,22 +216,42 @@ impl MeasuredWindow<'_> {
         let at_s = |bucket: usize| (bucket as u64 * BUCKET_NS).min(counts.window_ns) as f64 / 1e9;
         let (from_s, to_s) = (at_s(buckets.start), at_s(buckets.end));
         only_if(to_s > from_s)?;
-        let ok = counts.successful_per_100_ms[buckets].iter().map(|&ok| u64::from(ok)).sum();
+        let ok = counts.successful_per_100_ms[buckets]
+            .iter()
+            .map(|&ok| u64::from(ok))
+            .sum();
         let due = |earlier_s: f64| {
-            self.due_by(rate, (to_s - earlier_s).max(0.0)) - self.due_by(rate, (from_s - earlier_s).max(0.0))
+            self.due_by(rate, (to_s - earlier_s).max(0.0))
+                - self.due_by(rate, (from_s - earlier_s).max(0.0))
         };
         let answerable = due(self.service_time_s());
         let least = SUCCESS_SHARE_MIN * answerable - self.chance(answerable);
-        Some(WindowPart { from_s, to_s, due: due(0.0), ok, kept: ok as f64 >= least })
+        Some(WindowPart {
+            from_s,
+            to_s,
+            due: due(0.0),
+            ok,
+            kept: ok as f64 >= least,
+        })
     }
 
     /// Requests due in the first seconds of the window: from the counts, interpolated within a bucket. In merged
     /// windows, from the rate.
     fn due_by(&self, rate: Rate, seconds: f64) -> f64 {
-        let Some(counted) = self.due_counted() else { return rate.due_by(seconds) };
+        let Some(counted) = self.due_counted() else {
+            return rate.due_by(seconds);
+        };
         let buckets = seconds * 1e9 / BUCKET_NS as f64;
-        let whole = counted.iter().take(buckets as usize).map(|count| f64::from(*count)).sum::<f64>();
-        whole + buckets.fract() * counted.get(buckets as usize).map_or(0.0, |count| f64::from(*count))
+        let whole = counted
+            .iter()
+            .take(buckets as usize)
+            .map(|count| f64::from(*count))
+            .sum::<f64>();
+        whole
+            + buckets.fract()
+                * counted
+                    .get(buckets as usize)
+                    .map_or(0.0, |count| f64::from(*count))
     }
 
     /// Requests due in each bucket. `None` if windows were merged.
@@ -227,7 +277,9 @@ impl MeasuredWindow<'_> {
     fn service_time_s(&self) -> f64 {
         let quantile = self.slice.counts.latency.quantile(SERVICE_TIME_Q);
         // If this quantile has no response, no delay is assumed.
-        quantile.filter(|quantile| quantile.is_exact()).map_or(0.0, |quantile| quantile.ns() as f64 / 1e9)
+        quantile
+            .filter(|quantile| quantile.is_exact())
+            .map_or(0.0, |quantile| quantile.ns() as f64 / 1e9)
     }
 }
 
@@ -241,14 +293,25 @@ fn bend(rate: Rate, stretches: &[WindowPart]) -> Option<Bend> {
         rising.reverse();
     }
     let highest = |stretch: &WindowPart| rate.at(stretch.from_s).max(rate.at(stretch.to_s));
-    let behind = rising.iter().rev().take_while(|stretch| !stretch.kept).count();
+    let behind = rising
+        .iter()
+        .rev()
+        .take_while(|stretch| !stretch.kept)
+        .count();
     let (below, beyond) = rising.split_at(rising.len() - behind);
-    let kept = below.last().map_or(from_per_s.min(to_per_s), |stretch| highest(stretch));
+    let kept = below
+        .last()
+        .map_or(from_per_s.min(to_per_s), |stretch| highest(stretch));
     // Within chance, the limit may lie inside the last stretch that kept up, so the result is at most the
     // best throughput.
-    let most = stretches.iter().map(WindowPart::ok_per_s).fold(0.0, f64::max);
+    let most = stretches
+        .iter()
+        .map(WindowPart::ok_per_s)
+        .fold(0.0, f64::max);
     // A service at its limit delivers that limit, which is below the rates of the first stretch beyond.
-    let gave = beyond.iter().filter(|stretch| stretch.exceeds(highest(beyond[0])));
+    let gave = beyond
+        .iter()
+        .filter(|stretch| stretch.exceeds(highest(beyond[0])));
     let gave = gave.map(|stretch| stretch.ok_per_s()).reduce(f64::max);
     Some(match (below.len(), behind, gave) {
         (_, 0, _) => Bend::NotUpTo(kept),

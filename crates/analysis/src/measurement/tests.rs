@@ -40,10 +40,21 @@ fn counts() -> Counts {
 /// Creates a slice at a rate, in which `queued` requests found no free connection.
 fn at_rate(mut counts: Counts, rate: Rate, process: ArrivalProcess, queued: u64) -> Slice {
     let (intended, response) = (counts.sent, counts.latency.clone());
-    let mut open = OpenLoop { intended, sent_in_window: intended, queued, response, ..OpenLoop::default() };
+    let mut open = OpenLoop {
+        intended,
+        sent_in_window: intended,
+        queued,
+        response,
+        ..OpenLoop::default()
+    };
     (0..intended - queued).for_each(|n| open.schedule_lag.record(60_000 + n % 100 * 100));
     counts.open = Some(Box::new(open));
-    let open = AskedOpen { ask: Ask::At(RateLevel::PerSecond(rate.at(0.0))), rate, process, seed: 1 };
+    let open = AskedOpen {
+        ask: Ask::At(RateLevel::PerSecond(rate.at(0.0))),
+        rate,
+        process,
+        seed: 1,
+    };
     Slice {
         block: 1,
         variant: 0,
@@ -51,7 +62,10 @@ fn at_rate(mut counts: Counts, rate: Rate, process: ArrivalProcess, queued: u64)
         turns: 1,
         connections: 32,
         waits: false,
-        asked: Some(SliceRequest { until: Until::Elapsed(Duration::from_secs(10)), open: Some(open) }),
+        asked: Some(SliceRequest {
+            until: Until::Elapsed(Duration::from_secs(10)),
+            open: Some(open),
+        }),
         counts,
         generators: Vec::new(),
         services: Vec::new(),
@@ -75,7 +89,11 @@ fn open(slice: &mut Slice) -> &mut OpenLoop {
 /// Simulates ten seconds of a ramp on a service with the given limit at each time, which queues further
 /// requests.
 fn ramp((from_per_s, to_per_s): (f64, f64), limit_per_s: impl Fn(f64) -> f64) -> Slice {
-    let rate = Rate::Ramp { from_per_s, to_per_s, over: Duration::from_secs(10) };
+    let rate = Rate::Ramp {
+        from_per_s,
+        to_per_s,
+        over: Duration::from_secs(10),
+    };
     let (mut served, mut shown) = (0.0f64, 0.0f64);
     let mut buckets = Vec::new();
     for bucket in 1..=100 {
@@ -100,8 +118,16 @@ fn ramp((from_per_s, to_per_s): (f64, f64), limit_per_s: impl Fn(f64) -> f64) ->
 
 /// 10,000 requests per second for ten seconds, evenly, with a success for each when due.
 fn even() -> Slice {
-    let counts = Counts { successful_per_100_ms: vec![1000; 100], ..counts() };
-    at_rate(counts, Rate::Constant(10_000.0), ArrivalProcess::Constant, 0)
+    let counts = Counts {
+        successful_per_100_ms: vec![1000; 100],
+        ..counts()
+    };
+    at_rate(
+        counts,
+        Rate::Constant(10_000.0),
+        ArrivalProcess::Constant,
+        0,
+    )
 }
 
 #[test]
@@ -153,14 +179,31 @@ fn a_rate_is_kept_where_successes_come_as_requests_are_due() {
 fn chance_is_no_falling_behind_and_counted_arrivals_leave_less_to_it() {
     let of = |sent: u64, ok: u32, due: Vec<u32>| {
         let successful_per_100_ms = vec![ok; 100];
-        let counts = Counts { sent, responses: sent, successful: sent, successful_per_100_ms, ..counts() };
-        let mut at = at_rate(counts, Rate::Constant(sent as f64 / 10.0), ArrivalProcess::Poisson, 0);
+        let counts = Counts {
+            sent,
+            responses: sent,
+            successful: sent,
+            successful_per_100_ms,
+            ..counts()
+        };
+        let mut at = at_rate(
+            counts,
+            Rate::Constant(sent as f64 / 10.0),
+            ArrivalProcess::Poisson,
+            0,
+        );
         open(&mut at).due_per_100_ms = due;
         kept(&at)
     };
-    assert_eq!([of(1000, 9, vec![]), of(1000, 8, vec![])], [Some(RateKept::Up), Some(RateKept::Behind)]);
+    assert_eq!(
+        [of(1000, 9, vec![]), of(1000, 8, vec![])],
+        [Some(RateKept::Up), Some(RateKept::Behind)]
+    );
     let counted = |due: u32| of(20_000, 190, vec![due; 100]);
-    assert_eq!([counted(190), counted(200)], [Some(RateKept::Up), Some(RateKept::Behind)]);
+    assert_eq!(
+        [counted(190), counted(200)],
+        [Some(RateKept::Up), Some(RateKept::Behind)]
+    );
 }
 
 /// The reported limit is below the actual one, by no more than a tenth of the ramp.
@@ -168,28 +211,58 @@ fn chance_is_no_falling_behind_and_counted_arrivals_leave_less_to_it() {
 fn a_ramp_bends_at_the_limit_of_the_service() {
     for limit in (1500..4400).step_by(100).map(f64::from) {
         for ends in [(1000.0, 5000.0), (5000.0, 1000.0)] {
-            let Some(Bend::At(per_s)) = bend(&ramp(ends, |_| limit)) else { panic!("{limit}: no bend") };
-            assert!(per_s > limit - 410.0 && per_s < limit + 1.0, "{limit}: {per_s} for {ends:?}");
+            let Some(Bend::At(per_s)) = bend(&ramp(ends, |_| limit)) else {
+                panic!("{limit}: no bend")
+            };
+            assert!(
+                per_s > limit - 410.0 && per_s < limit + 1.0,
+                "{limit}: {per_s} for {ends:?}"
+            );
         }
     }
-    assert_eq!(bend(&ramp((1000.0, 5000.0), |_| 6000.0)), Some(Bend::NotUpTo(5000.0)));
-    assert_eq!(bend(&ramp((0.0, 5000.0), |_| 6000.0)), Some(Bend::NotUpTo(5000.0)));
-    assert_eq!(bend(&ramp((5000.0, 0.0), |_| 6000.0)), Some(Bend::NotUpTo(5000.0)));
-    assert_eq!(bend(&ramp((1000.0, 5000.0), |_| 900.0)), Some(Bend::AtLowest(1000.0)));
-    assert_eq!(bend(&ramp((1000.0, 5000.0), |_| 4700.0)), Some(Bend::Perhaps(4600.0)));
+    assert_eq!(
+        bend(&ramp((1000.0, 5000.0), |_| 6000.0)),
+        Some(Bend::NotUpTo(5000.0))
+    );
+    assert_eq!(
+        bend(&ramp((0.0, 5000.0), |_| 6000.0)),
+        Some(Bend::NotUpTo(5000.0))
+    );
+    assert_eq!(
+        bend(&ramp((5000.0, 0.0), |_| 6000.0)),
+        Some(Bend::NotUpTo(5000.0))
+    );
+    assert_eq!(
+        bend(&ramp((1000.0, 5000.0), |_| 900.0)),
+        Some(Bend::AtLowest(1000.0))
+    );
+    assert_eq!(
+        bend(&ramp((1000.0, 5000.0), |_| 4700.0)),
+        Some(Bend::Perhaps(4600.0))
+    );
 }
 
 #[test]
 fn a_ramp_says_no_more_than_it_shows() {
     // A stall with recovery is not a bend.
-    let stalled = ramp((1000.0, 5000.0), |t| if (3.5..4.5).contains(&t) { 0.0 } else { 8000.0 });
-    assert!(MeasuredWindow::alone(&stalled).stretches().iter().any(|stretch| !stretch.kept));
+    let stalled = ramp((1000.0, 5000.0), |t| {
+        if (3.5..4.5).contains(&t) { 0.0 } else { 8000.0 }
+    });
+    assert!(
+        MeasuredWindow::alone(&stalled)
+            .stretches()
+            .iter()
+            .any(|stretch| !stretch.kept)
+    );
     assert_eq!(bend(&stalled), Some(Bend::NotUpTo(5000.0)));
 
     // A service that becomes faster over time was not limited by the rate.
     let warming = ramp((1000.0, 5000.0), |t| if t < 6.0 { 1500.0 } else { 3000.0 });
     let uneven = bend(&warming);
-    assert!(matches!(uneven, Some(Bend::Uneven { gave, .. }) if gave > 2900.0), "{uneven:?}");
+    assert!(
+        matches!(uneven, Some(Bend::Uneven { gave, .. }) if gave > 2900.0),
+        "{uneven:?}"
+    );
 
     // Responses that take 300 ms are not lost: they arrive 300 ms later.
     let mut slow = ramp((0.0, 5000.0), |_| 6000.0);
@@ -205,7 +278,10 @@ fn a_ramp_says_no_more_than_it_shows() {
     stopped.counts.successful_per_100_ms.truncate(50);
     stopped.counts.window_ns = 5_000_000_000;
     assert_eq!(
-        (MeasuredWindow::alone(&stopped).stretches().len(), bend(&stopped)),
+        (
+            MeasuredWindow::alone(&stopped).stretches().len(),
+            bend(&stopped)
+        ),
         (5, Some(Bend::NotUpTo(3000.0)))
     );
 
@@ -218,13 +294,24 @@ fn a_ramp_says_no_more_than_it_shows() {
 #[test]
 fn a_load_that_stood_still_is_no_measurement() {
     let mut at = even();
-    assert!(MeasuredWindow::alone(&at).own().all(|finding| finding.check != Check::BlocksDropped));
+    assert!(
+        MeasuredWindow::alone(&at)
+            .own()
+            .all(|finding| finding.check != Check::BlocksDropped)
+    );
     at.counts.halted_ns = 2_000_000_000;
     let mut window = MeasuredWindow::alone(&at);
     window.findings = window.own().collect();
     let void = window.void().expect("it is invalid");
-    assert_eq!((void.check, void.grade), (Check::BlocksDropped, Grade::Invalid));
-    assert!(void.evidence.contains("stood still for 2.00 s"), "{}", void.evidence);
+    assert_eq!(
+        (void.check, void.grade),
+        (Check::BlocksDropped, Grade::Invalid)
+    );
+    assert!(
+        void.evidence.contains("stood still for 2.00 s"),
+        "{}",
+        void.evidence
+    );
 }
 
 /// Requests that were never sent are in no other figure: all sent ones succeeded.
@@ -233,7 +320,10 @@ fn requests_that_were_never_sent_make_a_number_of_requests_invalid() {
     let found = |total: u64, interrupted: bool| {
         let mut slice = even();
         slice.counts.open = None;
-        slice.asked = Some(SliceRequest { until: Until::Requests(total), open: None });
+        slice.asked = Some(SliceRequest {
+            until: Until::Requests(total),
+            open: None,
+        });
         let mut window = MeasuredWindow::alone(&slice);
         window.interrupted = interrupted;
         window.own().find(|finding| finding.check == Check::Errors)
@@ -241,22 +331,39 @@ fn requests_that_were_never_sent_make_a_number_of_requests_invalid() {
     assert_eq!([found(100_000, false), found(120_000, true)], [None, None]);
     let lost = found(120_000, false).expect("20,000 were not sent");
     assert_eq!(lost.grade, Grade::Invalid);
-    assert!(lost.evidence.contains("100,000 of 120,000 requests were sent"), "{}", lost.evidence);
+    assert!(
+        lost.evidence
+            .contains("100,000 of 120,000 requests were sent"),
+        "{}",
+        lost.evidence
+    );
 }
 
 #[test]
 fn a_short_window_is_made_longer_by_its_flag() {
     let remedies = |until: Until, window_ns: u64| {
         let mut slice = even();
-        (slice.counts.open, slice.counts.window_ns, slice.counts.successful_in_window) = (None, window_ns, 0);
+        (
+            slice.counts.open,
+            slice.counts.window_ns,
+            slice.counts.successful_in_window,
+        ) = (None, window_ns, 0);
         slice.asked = Some(SliceRequest { until, open: None });
-        let found = MeasuredWindow::alone(&slice).own().map(|finding| finding.remedy.text.into_owned());
+        let found = MeasuredWindow::alone(&slice)
+            .own()
+            .map(|finding| finding.remedy.text.into_owned());
         found.collect::<Vec<_>>().join("; ")
     };
     for window_ns in [1_000, 400_000_000] {
         let by_time = remedies(Until::Elapsed(Duration::from_secs(10)), window_ns);
         let by_count = remedies(Until::Requests(100_000), window_ns);
-        assert!(by_time.contains("--duration") && !by_time.contains("--requests"), "{by_time}");
-        assert!(by_count.contains("--requests") && !by_count.contains("--duration"), "{by_count}");
+        assert!(
+            by_time.contains("--duration") && !by_time.contains("--requests"),
+            "{by_time}"
+        );
+        assert!(
+            by_count.contains("--requests") && !by_count.contains("--duration"),
+            "{by_count}"
+        );
     }
 }

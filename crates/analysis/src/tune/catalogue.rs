@@ -67,7 +67,11 @@ impl ServiceFacts {
     /// Assumes the facts that a first run may still reveal.
     pub fn at_most(&self) -> ServiceFacts {
         let (logs, compresses) = (self.logs.or(Some(true)), self.compresses.or(Some(true)));
-        ServiceFacts { logs, compresses, ..self.clone() }
+        ServiceFacts {
+            logs,
+            compresses,
+            ..self.clone()
+        }
     }
 }
 
@@ -188,7 +192,11 @@ impl Catalogue {
 
     /// Names of the libraries that items use.
     pub fn libraries(&self) -> impl Iterator<Item = &str> {
-        self.items.iter().flat_map(|item| &item.level).flat_map(|level| &level.library).map(String::as_str)
+        self.items
+            .iter()
+            .flat_map(|item| &item.level)
+            .flat_map(|level| &level.library)
+            .map(String::as_str)
     }
 
     /// Selects the settings that apply to a service. `folder` contains the files that some settings use.
@@ -197,20 +205,32 @@ impl Catalogue {
         let mut names: Vec<&str> = Vec::new();
         // Items that depend on a first run still exclude conflicting ones.
         let assumed = facts.at_most();
-        let is_of = |item: &&Item| item.when.runtime.is_none_or(|runtime| facts.runtime == Some(runtime));
+        let is_of = |item: &&Item| {
+            item.when
+                .runtime
+                .is_none_or(|runtime| facts.runtime == Some(runtime))
+        };
         for item in self.items.iter().filter(is_of) {
             let named = wish.only.contains(&item.name);
             if wish.without.contains(&item.name) || !named && !wish.only.is_empty() {
                 continue;
             }
-            let setting = item.when.lacks(&assumed, named).map_or_else(|| item.setting(facts, folder), Err);
+            let setting = item
+                .when
+                .lacks(&assumed, named)
+                .map_or_else(|| item.setting(facts, folder), Err);
             let clash = |setting: &Setting| {
                 let mut others = chosen.settings.iter().zip(&names);
-                let (why, other) = others.find_map(|(of, name)| Some((setting.clash(of)?, *name)))?;
-                Some(format!("{why}; try it with {}", command_line(["--without", other].map(str::to_owned))))
+                let (why, other) =
+                    others.find_map(|(of, name)| Some((setting.clash(of)?, *name)))?;
+                Some(format!(
+                    "{why}; try it with {}",
+                    command_line(["--without", other].map(str::to_owned))
+                ))
             };
             let setting = setting.and_then(|setting| clash(&setting).map_or(Ok(setting), Err));
-            match setting.and_then(|setting| item.when.lacks(facts, named).map_or(Ok(setting), Err)) {
+            match setting.and_then(|setting| item.when.lacks(facts, named).map_or(Ok(setting), Err))
+            {
                 Ok(setting) => {
                     chosen.settings.push(setting);
                     names.push(&item.name);
@@ -225,62 +245,126 @@ impl Catalogue {
 impl ItemCondition {
     /// Why the item does not apply. Empty conditions are ignored.
     fn lacks(&self, facts: &ServiceFacts, named: bool) -> Option<String> {
-        let ItemCondition { unset, short, absent, cores, node, launcher, program, file, .. } = self;
-        let options = ["NODE_OPTIONS", "JAVA_TOOL_OPTIONS"].into_iter().filter_map(|of| facts.env.get(of));
+        let ItemCondition {
+            unset,
+            short,
+            absent,
+            cores,
+            node,
+            launcher,
+            program,
+            file,
+            ..
+        } = self;
+        let options = ["NODE_OPTIONS", "JAVA_TOOL_OPTIONS"]
+            .into_iter()
+            .filter_map(|of| facts.env.get(of));
         let words: Vec<&String> = facts.words.iter().chain(options).collect();
-        let has = absent.iter().find(|text| words.iter().any(|word| word.contains(text.as_str())));
-        let begins = facts.words.iter().any(|word| word.starts_with(short.as_str()));
+        let has = absent
+            .iter()
+            .find(|text| words.iter().any(|word| word.contains(text.as_str())));
+        let begins = facts
+            .words
+            .iter()
+            .any(|word| word.starts_with(short.as_str()));
         let version = |text: &str| -> (u32, u32) {
             let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
             (major.parse().unwrap_or(0), minor.parse().unwrap_or(0))
         };
         let (ours, started) = (facts.node.unwrap_or((0, 0)), facts.launcher.name());
-        let is_so = if launcher == "pm2" { facts.launcher.is_pm2() } else { started == launcher };
+        let is_so = if launcher == "pm2" {
+            facts.launcher.is_pm2()
+        } else {
+            started == launcher
+        };
         let otherwise = match launcher.as_str() {
             "exec" => format!("it is started by {started} already"),
             name => format!("it is not started by {name}"),
         };
-        let mut first = facts.words.iter().take(3).filter_map(|word| Path::new(word).file_name());
+        let mut first = facts
+            .words
+            .iter()
+            .take(3)
+            .filter_map(|word| Path::new(word).file_name());
         let is_program = first.any(|word| program.iter().any(|name| word == name.as_str()));
         let has_file = facts.files.iter().any(|name| name == file.as_str());
         // By the profile, the part that the item would speed up takes almost no time.
         let idle = |what: &str, least: f64, share: Option<f64>| {
             let share = share.filter(|share| *share < least && !named);
             let told = model::quantity::share(share.unwrap_or_default());
-            (share.is_some(), format!("{what} takes {told} of its CPU time"))
+            (
+                share.is_some(),
+                format!("{what} takes {told} of its CPU time"),
+            )
         };
         let reasons = [
-            (facts.env.contains_key(unset), format!("{unset} is set already")),
-            (!short.is_empty() && begins, format!("the command has {short} already")),
-            (has.is_some(), has.map(|text| format!("the command has {text} already")).unwrap_or_default()),
-            (facts.cores < *cores, format!("it takes {cores} processors, and there is {}", facts.cores)),
+            (
+                facts.env.contains_key(unset),
+                format!("{unset} is set already"),
+            ),
+            (
+                !short.is_empty() && begins,
+                format!("the command has {short} already"),
+            ),
+            (
+                has.is_some(),
+                has.map(|text| format!("the command has {text} already"))
+                    .unwrap_or_default(),
+            ),
+            (
+                facts.cores < *cores,
+                format!("it takes {cores} processors, and there is {}", facts.cores),
+            ),
             (ours < version(node), format!("it takes Node.js {node}")),
             (!launcher.is_empty() && !is_so, otherwise),
-            (!program.is_empty() && !is_program, format!("it is not started by {}", program.join(" or "))),
+            (
+                !program.is_empty() && !is_program,
+                format!("it is not started by {}", program.join(" or ")),
+            ),
             (!file.is_empty() && !has_file, format!("there is no {file}")),
             idle("garbage collection", self.gc, facts.gc_share),
             idle("the thread pool", self.pool, facts.pool_share),
         ];
         let lacking = self.lacking(facts, named).map(str::to_owned);
-        reasons.into_iter().find_map(|(lacks, why)| lacks.then_some(why)).or(lacking)
+        reasons
+            .into_iter()
+            .find_map(|(lacks, why)| lacks.then_some(why))
+            .or(lacking)
     }
 
     fn lacking(&self, facts: &ServiceFacts, named: bool) -> Option<&'static str> {
         let (logs, compresses) = (facts.logs, facts.compresses);
         let lacking = [
-            (self.huge_pages && !facts.huge_pages, "this machine has no transparent huge pages"),
-            (self.logs && logs.is_none(), "only if it writes a log as it serves, which its first run shows"),
-            (self.logs && logs == Some(false), "it writes next to no log as it serves"),
+            (
+                self.huge_pages && !facts.huge_pages,
+                "this machine has no transparent huge pages",
+            ),
+            (
+                self.logs && logs.is_none(),
+                "only if it writes a log as it serves, which its first run shows",
+            ),
+            (
+                self.logs && logs == Some(false),
+                "it writes next to no log as it serves",
+            ),
             (
                 self.compresses && compresses.is_none(),
                 "only if its responses are compressed, which its first run shows",
             ),
-            (self.compresses && compresses == Some(false), "its responses are not compressed"),
+            (
+                self.compresses && compresses == Some(false),
+                "its responses are not compressed",
+            ),
             (self.tls && !facts.tls, "it is loaded without TLS"),
-            (self.versions && facts.other_nodes.is_empty(), "no other version is installed"),
+            (
+                self.versions && facts.other_nodes.is_empty(),
+                "no other version is installed",
+            ),
             (self.asked && !named, "only if asked for, with --only"),
         ];
-        lacking.into_iter().find_map(|(lacks, why)| lacks.then_some(why))
+        lacking
+            .into_iter()
+            .find_map(|(lacks, why)| lacks.then_some(why))
     }
 }
 
@@ -289,13 +373,21 @@ impl Item {
         if let Some(why) = &self.untried {
             return Err(why.clone());
         }
-        let mut levels: Vec<SettingLevel> =
-            self.level.iter().filter_map(|of| of.read(facts, folder)).collect();
+        let mut levels: Vec<SettingLevel> = self
+            .level
+            .iter()
+            .filter_map(|of| of.read(facts, folder))
+            .collect();
         if self.when.versions {
-            levels.extend(facts.other_nodes.iter().map(|(program, version)| SettingLevel {
-                name: format!("Node.js {version}"),
-                changes: vec![SettingChange::Program(program.display().to_string())],
-            }));
+            levels.extend(
+                facts
+                    .other_nodes
+                    .iter()
+                    .map(|(program, version)| SettingLevel {
+                        name: format!("Node.js {version}"),
+                        changes: vec![SettingChange::Program(program.display().to_string())],
+                    }),
+            );
         }
         // For example 8 threads and one per processor may be equal, and equal levels cannot be compared.
         let levels = model::distinct(levels);
@@ -304,9 +396,20 @@ impl Item {
         }
         // The screened level may not be available here.
         let screened = self.screened.min(levels.len() - 1);
-        let name = if levels.len() == 1 { levels[0].name.clone() } else { self.name.clone() };
+        let name = if levels.len() == 1 {
+            levels[0].name.clone()
+        } else {
+            self.name.clone()
+        };
         let (cost, source, seen) = (self.cost.clone(), self.source.clone(), self.seen.clone());
-        Ok(Setting { name, levels, screened, cost, source, seen })
+        Ok(Setting {
+            name,
+            levels,
+            screened,
+            cost,
+            source,
+            seen,
+        })
     }
 }
 
@@ -319,14 +422,23 @@ impl CatalogueLevel {
     /// `None` if a requirement is not installed.
     fn read(&self, facts: &ServiceFacts, folder: &Path) -> Option<SettingLevel> {
         let is = |path: &&PathBuf, name: &str| path.file_name().is_some_and(|file| file == name);
-        let library = self.library.iter().find_map(|name| facts.libraries.iter().find(|path| is(path, name)));
-        only_if((self.library.is_empty() || library.is_some()) && (self.nginx.is_none() || facts.nginx))?;
-        let library = library.map(|path| path.display().to_string()).unwrap_or_default();
+        let library = self
+            .library
+            .iter()
+            .find_map(|name| facts.libraries.iter().find(|path| is(path, name)));
+        only_if(
+            (self.library.is_empty() || library.is_some()) && (self.nginx.is_none() || facts.nginx),
+        )?;
+        let library = library
+            .map(|path| path.display().to_string())
+            .unwrap_or_default();
         let fill = |text: &str| {
             let text = text.replace("{cores}", &facts.cores.to_string());
             let text = text.replace("{cores2}", &(2 * facts.cores).to_string());
-            text.replace("{library}", &library)
-                .replace("{require}", &quoted(&folder.join(SERVER_FILE).display().to_string()))
+            text.replace("{library}", &library).replace(
+                "{require}",
+                &quoted(&folder.join(SERVER_FILE).display().to_string()),
+            )
         };
         let append = |variable: &str, by: &str, value: &str| SettingChange::Append {
             variable: variable.to_owned(),
@@ -339,26 +451,58 @@ impl CatalogueLevel {
         // Each change with its display name.
         let env = self.env.iter().map(|(name, value)| {
             let value = fill(value);
-            (format!("{name}={value}"), SettingChange::Env(name.clone(), value))
+            (
+                format!("{name}={value}"),
+                SettingChange::Env(name.clone(), value),
+            )
         });
         let mut all: Vec<(String, SettingChange)> = env.collect();
-        let options = |value: &String| (format!("NODE_OPTIONS={value}"), append("NODE_OPTIONS", " ", value));
+        let options = |value: &String| {
+            (
+                format!("NODE_OPTIONS={value}"),
+                append("NODE_OPTIONS", " ", value),
+            )
+        };
         all.extend(self.options.iter().map(options));
-        all.extend(self.java.iter().map(|value| (value.clone(), append("JAVA_TOOL_OPTIONS", " ", value))));
+        all.extend(
+            self.java
+                .iter()
+                .map(|value| (value.clone(), append("JAVA_TOOL_OPTIONS", " ", value))),
+        );
         if !library.is_empty() {
-            all.push((format!("LD_PRELOAD={library}"), append("LD_PRELOAD", ":", &library)));
+            all.push((
+                format!("LD_PRELOAD={library}"),
+                append("LD_PRELOAD", ":", &library),
+            ));
         }
-        all.extend(some(&self.args).map(|words| (words.join(" "), SettingChange::Arguments(words))));
-        all.extend(some(&self.flags).map(|of| (format!("node {}", of.join(" ")), SettingChange::Flags(of))));
+        all.extend(
+            some(&self.args).map(|words| (words.join(" "), SettingChange::Arguments(words))),
+        );
+        all.extend(
+            some(&self.flags)
+                .map(|of| (format!("node {}", of.join(" ")), SettingChange::Flags(of))),
+        );
         all.extend(some(&self.before).map(|words| (words.join(" "), SettingChange::Before(words))));
         let (names, mut changes): (Vec<String>, Vec<SettingChange>) = all.into_iter().unzip();
         changes.extend(
-            self.cluster.iter().filter_map(|count| fill(count).parse().ok().map(SettingChange::Cluster)),
+            self.cluster
+                .iter()
+                .filter_map(|count| fill(count).parse().ok().map(SettingChange::Cluster)),
         );
-        changes.extend(self.nginx.iter().map(|file| SettingChange::Nginx(folder.join(file))));
+        changes.extend(
+            self.nginx
+                .iter()
+                .map(|file| SettingChange::Nginx(folder.join(file))),
+        );
         changes.extend(self.pm2_metrics.map(SettingChange::Pm2Metrics));
-        changes.extend((!self.overlay.is_empty()).then(|| SettingChange::Overlay(self.overlay.clone())));
-        let name = if self.name.is_empty() { names.join(" ") } else { fill(&self.name) };
+        changes.extend(
+            (!self.overlay.is_empty()).then(|| SettingChange::Overlay(self.overlay.clone())),
+        );
+        let name = if self.name.is_empty() {
+            names.join(" ")
+        } else {
+            fill(&self.name)
+        };
         Some(SettingLevel { name, changes })
     }
 }
@@ -382,16 +526,33 @@ mod tests {
 
     fn names(facts: &ServiceFacts, wish: &Wish) -> Vec<String> {
         let chosen = Catalogue::built_in().chosen(facts, wish, Path::new("/x.cjs"));
-        chosen.settings.into_iter().map(|setting| setting.name).collect()
+        chosen
+            .settings
+            .into_iter()
+            .map(|setting| setting.name)
+            .collect()
     }
 
     #[test]
     fn the_catalogue_is_whole() {
         let catalogue = Catalogue::built_in();
-        let node = catalogue.items.iter().filter(|one| one.when.runtime.is_none_or(|of| of == Runtime::Node));
+        let node = catalogue
+            .items
+            .iter()
+            .filter(|one| one.when.runtime.is_none_or(|of| of == Runtime::Node));
         assert!(node.count() >= 14);
-        for Item { name, screened, level, source, .. } in &catalogue.items {
-            assert!(*screened <= level.len() && source.starts_with("https://"), "{name}");
+        for Item {
+            name,
+            screened,
+            level,
+            source,
+            ..
+        } in &catalogue.items
+        {
+            assert!(
+                *screened <= level.len() && source.starts_with("https://"),
+                "{name}"
+            );
         }
     }
 
@@ -400,12 +561,25 @@ mod tests {
         let all = names(&node(), &Wish::default());
         let has = |names: &[String], name: &str| names.iter().any(|one| one == name);
         let some = ["NODE_ENV=production", "processes", "semi-space"];
-        let more = ["UV_THREADPOOL_SIZE", "malloc", "NODE_OPTIONS=--use-largepages=on"];
-        assert!(some.iter().chain(&more).all(|name| has(&all, name)), "{all:?}");
-        assert!(!all.iter().any(|name| name.contains("GOGC") || name.contains("backlog")), "{all:?}");
+        let more = [
+            "UV_THREADPOOL_SIZE",
+            "malloc",
+            "NODE_OPTIONS=--use-largepages=on",
+        ];
+        assert!(
+            some.iter().chain(&more).all(|name| has(&all, name)),
+            "{all:?}"
+        );
+        assert!(
+            !all.iter()
+                .any(|name| name.contains("GOGC") || name.contains("backlog")),
+            "{all:?}"
+        );
         let mut facts = node();
         facts.env.insert("NODE_ENV".into(), "development".into());
-        facts.env.insert("NODE_OPTIONS".into(), "--max-semi-space-size=8".into());
+        facts
+            .env
+            .insert("NODE_OPTIONS".into(), "--max-semi-space-size=8".into());
         facts.cores = 1;
         let fewer = names(&facts, &Wish::default());
         assert!(!some.iter().any(|name| has(&fewer, name)), "{fewer:?}");
@@ -413,15 +587,34 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_by_name_is_tried_alone() {
-        let wish = Wish { only: vec!["accept queue".into(), "processes".into()], ..Wish::default() };
+        let wish = Wish {
+            only: vec!["accept queue".into(), "processes".into()],
+            ..Wish::default()
+        };
         assert_eq!(names(&node(), &wish), ["processes", "backlog 4096"]);
-        let wish = Wish { without: vec!["processes".into()], ..Wish::default() };
+        let wish = Wish {
+            without: vec!["processes".into()],
+            ..Wish::default()
+        };
         assert!(!names(&node(), &wish).contains(&"processes".to_owned()));
         // Items that exclude each other: the hint says how to try the other one before anything runs.
         let chosen = Catalogue::built_in().chosen(&node(), &Wish::default(), Path::new("/x"));
-        let (_, why) = chosen.skipped.iter().find(|(name, _)| name == "log").unwrap();
+        let (_, why) = chosen
+            .skipped
+            .iter()
+            .find(|(name, _)| name == "log")
+            .unwrap();
         assert!(why.ends_with("try it with --without processes"), "{why}");
-        assert!(names(&ServiceFacts { logs: Some(true), ..node() }, &wish).contains(&"log".to_owned()));
+        assert!(
+            names(
+                &ServiceFacts {
+                    logs: Some(true),
+                    ..node()
+                },
+                &wish
+            )
+            .contains(&"log".to_owned())
+        );
     }
 
     #[test]
@@ -434,23 +627,38 @@ mod tests {
         let with = |options: &str| {
             let env = [("JAVA_TOOL_OPTIONS".to_owned(), options.to_owned())].into();
             Catalogue::built_in().chosen(
-                &ServiceFacts { env, ..java.clone() },
+                &ServiceFacts {
+                    env,
+                    ..java.clone()
+                },
                 &Wish::default(),
                 Path::new("/x"),
             )
         };
         // With a fixed heap size, a share of the memory would have no effect.
-        assert!(with("-Xmx1g").settings.iter().all(|setting| setting.name != "heap"));
+        assert!(
+            with("-Xmx1g")
+                .settings
+                .iter()
+                .all(|setting| setting.name != "heap")
+        );
         let chosen = with("-Xss1m");
         let text = "name = \"a\"\n[services.api]\ncommand = [\"java\"]\n";
         let base = plan::parse(text, Path::new(".")).unwrap();
-        let of = chosen.settings.iter().position(|setting| setting.name == "heap").unwrap();
+        let of = chosen
+            .settings
+            .iter()
+            .position(|setting| setting.name == "heap")
+            .unwrap();
         let heap = &chosen.settings[of..=of];
         let (text, _) = crate::tune::experiment(text, &base.variants[0], heap, &[vec![0], vec![1]]);
         assert!(text.contains("-Xss1m -XX:MaxRAMPercentage=50"), "{text}");
         let has_workers = |words: &[&str], env: &[&str]| {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
-            let env = env.iter().map(|name| ((*name).to_owned(), "4".to_owned())).collect();
+            let env = env
+                .iter()
+                .map(|name| ((*name).to_owned(), "4".to_owned()))
+                .collect();
             let gunicorn = ServiceFacts {
                 runtime: Some(Runtime::Python),
                 cores: 2,
@@ -467,9 +675,22 @@ mod tests {
 
     #[test]
     fn one_nginx_stands_in_front() {
-        let facts = ServiceFacts { nginx: true, compresses: Some(true), ..node() };
+        let facts = ServiceFacts {
+            nginx: true,
+            compresses: Some(true),
+            ..node()
+        };
         let only = vec!["compression".into(), "nginx in front".into()];
-        assert_eq!(names(&facts, &Wish { only, ..Wish::default() }), ["compression"]);
+        assert_eq!(
+            names(
+                &facts,
+                &Wish {
+                    only,
+                    ..Wish::default()
+                }
+            ),
+            ["compression"]
+        );
     }
 
     #[test]
@@ -482,14 +703,24 @@ mod tests {
         let all = ServiceFacts {
             cores: 2,
             nginx: true,
-            libraries: Catalogue::built_in().libraries().map(PathBuf::from).collect(),
+            libraries: Catalogue::built_in()
+                .libraries()
+                .map(PathBuf::from)
+                .collect(),
             ..ServiceFacts::default()
         };
         let mut items = Catalogue::built_in().items;
         items.retain(|item| item.untried.is_none() && !item.level.is_empty());
         for item in items {
             let is_pm2 = item.when.launcher == "pm2";
-            let text = format!("{exec}{}", if is_pm2 { "launcher = \"pm2-fork\"\n" } else { "" });
+            let text = format!(
+                "{exec}{}",
+                if is_pm2 {
+                    "launcher = \"pm2-fork\"\n"
+                } else {
+                    ""
+                }
+            );
             let base = plan::parse(&text, folder.path()).unwrap();
             let setting = item.setting(&all, folder.path()).unwrap();
             for level in 1..=setting.levels.len() {
@@ -497,7 +728,11 @@ mod tests {
                 let one = std::slice::from_ref(&setting);
                 let (text, _) = crate::tune::experiment(&text, &base.variants[0], one, &rows);
                 let plan = plan::parse(&text, folder.path());
-                assert!(plan.is_ok_and(|plan| plan.variants.len() == 2), "{} {level}: {text}", item.name);
+                assert!(
+                    plan.is_ok_and(|plan| plan.variants.len() == 2),
+                    "{} {level}: {text}",
+                    item.name
+                );
             }
         }
     }

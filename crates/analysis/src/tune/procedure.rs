@@ -17,7 +17,8 @@ use stats::{MeasuredPoint, ScreenLooks};
 use super::screening::{ALPHA, Race, Screening, latency_pairs, told_by};
 use super::setting::Keep;
 use super::step::{
-    Confirmation, EffectEstimate, LevelRow, Purpose, RowFigures, StepOutcome, TooShort, TuneSpec, TuneStep,
+    Confirmation, EffectEstimate, LevelRow, Purpose, RowFigures, StepOutcome, TooShort, TuneSpec,
+    TuneStep,
 };
 use crate::{Ruling, only_if};
 use clash::Clash;
@@ -135,7 +136,11 @@ impl Tuning {
                     return Ok(Some(self.step(Purpose::Smoke(of), vec![row], 1)));
                 }
                 TunePhase::Smoke(_) => {
-                    self.phase = if self.open().is_empty() { TunePhase::Done } else { TunePhase::Screen };
+                    self.phase = if self.open().is_empty() {
+                        TunePhase::Done
+                    } else {
+                        TunePhase::Screen
+                    };
                     self.plan_pairs()?;
                 }
                 TunePhase::Screen => match self.half() {
@@ -151,7 +156,11 @@ impl Tuning {
                     None => self.end_race(of),
                 },
                 TunePhase::Won(of, level) => {
-                    return Ok(Some(self.step(Purpose::Smoke(of), vec![self.alone(of, level)], 1)));
+                    return Ok(Some(self.step(
+                        Purpose::Smoke(of),
+                        vec![self.alone(of, level)],
+                        1,
+                    )));
                 }
                 TunePhase::Latency => match self.latency_half() {
                     Some(step) => return Ok(Some(step)),
@@ -159,7 +168,11 @@ impl Tuning {
                 },
                 TunePhase::Confirm | TunePhase::ConfirmLatency => {
                     let at_rate = self.phase == TunePhase::ConfirmLatency;
-                    let purpose = if at_rate { Purpose::ConfirmLatency } else { Purpose::Confirm };
+                    let purpose = if at_rate {
+                        Purpose::ConfirmLatency
+                    } else {
+                        Purpose::Confirm
+                    };
                     let rows = vec![vec![0; count], self.chosen.clone()];
                     return Ok(Some(self.step(purpose, rows, self.confirm_blocks())));
                 }
@@ -199,12 +212,19 @@ impl Tuning {
             (TunePhase::Screen | TunePhase::Latency, outcome) => self.take_half(outcome),
             (TunePhase::Race(_), StepOutcome::Measured(figures, _)) => {
                 // As in the screening, if the cores of all levels were busy too.
-                let per_core = self.per_core() && figures.iter().flatten().all(|figures| figures.per_core);
+                let per_core =
+                    self.per_core() && figures.iter().flatten().all(|figures| figures.per_core);
                 let mut figures = figures.into_iter();
-                let base = if self.has_limits() { figures.next().flatten() } else { None };
+                let base = if self.has_limits() {
+                    figures.next().flatten()
+                } else {
+                    None
+                };
                 let came = |own: Option<RowFigures>| {
                     let own = own.as_ref();
-                    let excess = own.zip(base.as_ref()).and_then(|(own, base)| self.excess(own, base));
+                    let excess = own
+                        .zip(base.as_ref())
+                        .and_then(|(own, base)| self.excess(own, base));
                     (self.better(own, per_core), excess)
                 };
                 let came: Vec<_> = figures.map(came).collect();
@@ -226,12 +246,18 @@ impl Tuning {
             (TunePhase::Confirm, outcome) => {
                 self.confirmed = Some(outcome.seen());
                 let at_rate = self.keeps_latency() && self.holds();
-                self.phase = if at_rate { TunePhase::ConfirmLatency } else { TunePhase::Done };
+                self.phase = if at_rate {
+                    TunePhase::ConfirmLatency
+                } else {
+                    TunePhase::Done
+                };
             }
             (TunePhase::ConfirmLatency, outcome) => {
                 // Without response times it is unknown whether the choice keeps its limits.
                 let seen = outcome.seen().into_iter().flatten();
-                let seen: Confirmation = seen.filter(|(metric, _)| metric.quantile().is_some()).collect();
+                let seen: Confirmation = seen
+                    .filter(|(metric, _)| metric.quantile().is_some())
+                    .collect();
                 let both = self.confirmed.take().flatten().filter(|_| !seen.is_empty());
                 self.confirmed = Some(both.map(|figures| [figures, seen].concat()));
                 self.phase = TunePhase::Done;
@@ -245,7 +271,11 @@ impl Tuning {
     pub fn effect(&self, of: usize, metric: Metric) -> Option<EffectEstimate> {
         let (effect, critical_t) = self.screen_of(metric).effect(of, metric)?;
         let (log, half) = (effect.value, critical_t * effect.standard_error);
-        Some(EffectEstimate { ratio: log.exp(), low: (log - half).exp(), high: (log + half).exp() })
+        Some(EffectEstimate {
+            ratio: log.exp(),
+            low: (log - half).exp(),
+            high: (log + half).exp(),
+        })
     }
 
     /// The smallest effect that the screening finds in 8 of 10 runs, as a fraction. `None` if nothing was
@@ -253,10 +283,15 @@ impl Tuning {
     pub fn findable(&self) -> Option<f64> {
         // A setting decided early has only the precision of its last look.
         let last = self.screen.pairs_of.values().max()?;
-        let lasting = self.screen.pairs_of.iter().filter(|(_, pairs)| *pairs == last);
+        let lasting = self
+            .screen
+            .pairs_of
+            .iter()
+            .filter(|(_, pairs)| *pairs == last);
         let effects = lasting.filter_map(|(of, _)| self.screen.effect(*of, self.spec.metric));
-        let found =
-            |(effect, critical_t): (MeasuredPoint, f64)| (critical_t + POWER_Z) * effect.standard_error;
+        let found = |(effect, critical_t): (MeasuredPoint, f64)| {
+            (critical_t + POWER_Z) * effect.standard_error
+        };
         Some(effects.map(found).reduce(f64::max)?.exp_m1())
     }
 
@@ -274,23 +309,49 @@ impl Tuning {
     /// The limits that a setting alone breaks or may break: all limits without a pass.
     pub fn held_back(&self, of: usize) -> Vec<(&Keep, Ruling)> {
         let ruling = |keep: &Keep| Some(keep.ruling(&self.effect(of, keep.figure.metric()?)?));
-        let judged = self.spec.keep.iter().filter_map(|keep| Some((keep, ruling(keep)?)));
-        judged.filter(|(_, ruling)| *ruling != Ruling::Pass).collect()
+        let judged = self
+            .spec
+            .keep
+            .iter()
+            .filter_map(|keep| Some((keep, ruling(keep)?)));
+        judged
+            .filter(|(_, ruling)| *ruling != Ruling::Pass)
+            .collect()
     }
 
     fn step(&self, purpose: Purpose, rows: Vec<LevelRow>, blocks: u32) -> TuneStep {
         let trials = rows.len() as f64 * f64::from(blocks);
-        let unknown_s = if purpose == Purpose::Baseline { BASELINE_S } else { SMOKE_S };
-        let seconds = if self.trial_s > 0.0 { trials * self.trial_s } else { unknown_s };
+        let unknown_s = if purpose == Purpose::Baseline {
+            BASELINE_S
+        } else {
+            SMOKE_S
+        };
+        let seconds = if self.trial_s > 0.0 {
+            trials * self.trial_s
+        } else {
+            unknown_s
+        };
         let at_rate = purpose.is_at_a_rate();
-        let rate_per_s = self.base_per_s.filter(|_| at_rate).map(|per_s| RATE_SHARE * per_s);
-        let mut step = TuneStep { purpose, rows, blocks, seconds, most_s: 0.0, rate_per_s };
+        let rate_per_s = self
+            .base_per_s
+            .filter(|_| at_rate)
+            .map(|per_s| RATE_SHARE * per_s);
+        let mut step = TuneStep {
+            purpose,
+            rows,
+            blocks,
+            seconds,
+            most_s: 0.0,
+            rate_per_s,
+        };
         step.most_s = self.most_s(&step);
         step
     }
 
     fn alone(&self, of: usize, level: usize) -> LevelRow {
-        (0..self.chosen.len()).map(|at| if at == of { level } else { 0 }).collect()
+        (0..self.chosen.len())
+            .map(|at| if at == of { level } else { 0 })
+            .collect()
     }
 
     /// The level by which a setting is screened.
@@ -299,7 +360,9 @@ impl Tuning {
     }
 
     fn in_state(&self, state: SettingState) -> Vec<usize> {
-        (0..self.states.len()).filter(|of| self.states[*of] == state).collect()
+        (0..self.states.len())
+            .filter(|of| self.states[*of] == state)
+            .collect()
     }
 
     fn open(&self) -> Vec<usize> {
@@ -345,7 +408,10 @@ impl Tuning {
             self.screen.wanted = self.halves(&open, number, &|of| self.screened_level(of))?;
         }
         let rows = self.screen.wanted.last()?;
-        let purpose = Purpose::Screen { pair: self.screen.pairs + 1, of: self.screen.pairs_max };
+        let purpose = Purpose::Screen {
+            pair: self.screen.pairs + 1,
+            of: self.screen.pairs_max,
+        };
         Some(self.step(purpose, rows.clone(), 1))
     }
 
@@ -375,8 +441,14 @@ impl Tuning {
     /// Adds half of a pair, and the pair once it is complete. Then looks at the results if a look is due.
     fn take_half(&mut self, outcome: StepOutcome) {
         let in_latency = self.phase == TunePhase::Latency;
-        let screen = if in_latency { &mut self.latency } else { &mut self.screen };
-        let Some(rows) = screen.wanted.pop() else { return };
+        let screen = if in_latency {
+            &mut self.latency
+        } else {
+            &mut self.screen
+        };
+        let Some(rows) = screen.wanted.pop() else {
+            return;
+        };
         let (figures, block_s) = match outcome {
             StepOutcome::Measured(figures, block_s) => (figures, Some(block_s)),
             // Rows without figures are left out.
@@ -405,7 +477,9 @@ impl Tuning {
     fn look(&mut self) {
         let margin = 1.0 + self.spec.margin;
         for of in self.open() {
-            let Some(EffectEstimate { low, high, .. }) = self.gain(of) else { continue };
+            let Some(EffectEstimate { low, high, .. }) = self.gain(of) else {
+                continue;
+            };
             if low > 1.0 && self.held_back(of).is_empty() {
                 self.states[of] = SettingState::Better;
                 self.chosen[of] = self.screened_level(of);
@@ -422,27 +496,43 @@ impl Tuning {
         let known = self.effect(of, self.spec.metric)?;
         Some(match self.spec.metric.wants_more() {
             true => known,
-            false => {
-                EffectEstimate { ratio: 1.0 / known.ratio, low: 1.0 / known.high, high: 1.0 / known.low }
-            }
+            false => EffectEstimate {
+                ratio: 1.0 / known.ratio,
+                low: 1.0 / known.high,
+                high: 1.0 / known.low,
+            },
         })
     }
 
     /// The screening with a metric's figures.
     fn screen_of(&self, metric: Metric) -> &Screening {
-        if metric.quantile().is_some() { &self.latency } else { &self.screen }
+        if metric.quantile().is_some() {
+            &self.latency
+        } else {
+            &self.screen
+        }
     }
 
     /// Predicted effect of a subset of these settings on a metric against none, as a logarithm: main effects
     /// and certain interactions of two.
     fn model(&self, among: &[usize], metric: Metric) -> impl Fn(&[usize]) -> f64 + use<> {
         let screened = self.screen_of(metric).screened(metric);
-        let effects = screened.map(|screened| screened.effects).unwrap_or_default();
+        let effects = screened
+            .map(|screened| screened.effects)
+            .unwrap_or_default();
         let pairs = self.screen.interactions(among, metric).unwrap_or_default();
         move |on| {
             let sign = |of: &usize| if on.contains(of) { 1.0 } else { -1.0 };
-            let both = pairs.iter().map(|([one, other], log)| log * (sign(one) * sign(other) - 1.0));
-            let alone = |of: &usize| effects.get(*of).copied().flatten().map_or(0.0, |effect| effect.value);
+            let both = pairs
+                .iter()
+                .map(|([one, other], log)| log * (sign(one) * sign(other) - 1.0));
+            let alone = |of: &usize| {
+                effects
+                    .get(*of)
+                    .copied()
+                    .flatten()
+                    .map_or(0.0, |effect| effect.value)
+            };
             on.iter().map(alone).sum::<f64>() + both.sum::<f64>()
         }
     }
@@ -452,9 +542,17 @@ impl Tuning {
         let better = self.in_state(SettingState::Better);
         let chosen = self.best_subset(&better);
         for of in better {
-            self.chosen[of] = if chosen.contains(&of) { self.screened_level(of) } else { 0 };
+            self.chosen[of] = if chosen.contains(&of) {
+                self.screened_level(of)
+            } else {
+                0
+            };
         }
-        self.phase = if chosen.is_empty() { TunePhase::Done } else { self.next_race(0) };
+        self.phase = if chosen.is_empty() {
+            TunePhase::Done
+        } else {
+            self.next_race(0)
+        };
     }
 
     /// The subset with the best prediction among those that keep all limits by the screening. Of equal ones
@@ -463,16 +561,34 @@ impl Tuning {
         if better.len() > SUBSETS_MAX {
             return better.to_vec();
         }
-        let sign = if self.spec.metric.wants_more() { 1.0 } else { -1.0 };
-        let limits = self.limits().filter_map(|keep| Some((keep, self.model(better, keep.figure.metric()?))));
+        let sign = if self.spec.metric.wants_more() {
+            1.0
+        } else {
+            -1.0
+        };
+        let limits = self
+            .limits()
+            .filter_map(|keep| Some((keep, self.model(better, keep.figure.metric()?))));
         let limits: Vec<_> = limits.collect();
-        let keeps = |on: &[usize]| limits.iter().all(|(keep, model)| keep.holds(model(on).exp()));
+        let keeps = |on: &[usize]| {
+            limits
+                .iter()
+                .all(|(keep, model)| keep.holds(model(on).exp()))
+        };
         let model = self.model(better, self.spec.metric);
         let subset = |bits: u32| -> Vec<usize> {
-            better.iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1).map(|(_, of)| *of).collect()
+            better
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| bits >> at & 1 == 1)
+                .map(|(_, of)| *of)
+                .collect()
         };
         let mut best: (f64, Vec<usize>) = (0.0, Vec::new());
-        for on in (1..1_u32 << better.len()).map(subset).filter(|on| keeps(on)) {
+        for on in (1..1_u32 << better.len())
+            .map(subset)
+            .filter(|on| keeps(on))
+        {
             let log = sign * model(&on);
             if log > best.0 {
                 best = (log, on);
@@ -483,7 +599,9 @@ impl Tuning {
 
     /// Settings that are on.
     fn on(&self) -> Vec<usize> {
-        (0..self.chosen.len()).filter(|of| self.chosen[*of] > 0).collect()
+        (0..self.chosen.len())
+            .filter(|of| self.chosen[*of] > 0)
+            .collect()
     }
 
     /// The next half of a pair in open loop. `None` with fewer than two settings, without time, or after
@@ -498,7 +616,13 @@ impl Tuning {
             self.latency.wanted = self.halves(&chosen, number, &|of| self.chosen[of])?;
         }
         let rows = self.latency.wanted.last()?.clone();
-        Some(self.step(Purpose::Latency { pair: self.latency.pairs + 1 }, rows, 1))
+        Some(self.step(
+            Purpose::Latency {
+                pair: self.latency.pairs + 1,
+            },
+            rows,
+            1,
+        ))
     }
 
     /// Drops settings that certainly break a limit on response times.
@@ -508,11 +632,19 @@ impl Tuning {
             self.latency.looks = ScreenLooks::new(&[self.latency.pairs], chosen.len(), ALPHA);
         }
         for of in chosen {
-            if self.held_back(of).iter().any(|(_, ruling)| *ruling == Ruling::Fail) {
+            if self
+                .held_back(of)
+                .iter()
+                .any(|(_, ruling)| *ruling == Ruling::Fail)
+            {
                 self.chosen[of] = 0;
             }
         }
-        self.phase = if self.on().is_empty() { TunePhase::Done } else { TunePhase::Confirm };
+        self.phase = if self.on().is_empty() {
+            TunePhase::Done
+        } else {
+            TunePhase::Confirm
+        };
     }
 
     /// The next chosen setting from `from` on with several levels, if there is time for its race. Otherwise
@@ -523,11 +655,16 @@ impl Tuning {
             let race_s = self.race_s(self.spec.settings[*of].levels.len());
             self.left_s() >= race_s + self.confirm_s() + self.latency_s(self.on().len())
         };
-        (from..self.chosen.len()).filter(wants).find(fits).map_or(TunePhase::Latency, TunePhase::Race)
+        (from..self.chosen.len())
+            .filter(wants)
+            .find(fits)
+            .map_or(TunePhase::Latency, TunePhase::Race)
     }
 
     fn race_step(&mut self, of: usize) -> Option<TuneStep> {
-        let race = self.race.get_or_insert_with(|| Race::of(self.spec.settings[of].levels.len()));
+        let race = self
+            .race
+            .get_or_insert_with(|| Race::of(self.spec.settings[of].levels.len()));
         let racing = race.racing()?.to_vec();
         let behind_s = self.confirm_s() + self.latency_s(self.on().len());
         only_if(self.left_s() >= self.race_block_s(racing.len()) + behind_s)?;
@@ -537,7 +674,10 @@ impl Tuning {
             row
         };
         let base = self.has_limits().then(|| vec![0; self.chosen.len()]);
-        let rows = base.into_iter().chain(racing.into_iter().map(row)).collect();
+        let rows = base
+            .into_iter()
+            .chain(racing.into_iter().map(row))
+            .collect();
         Some(self.step(Purpose::Race(of), rows, 1))
     }
 
@@ -556,14 +696,23 @@ impl Tuning {
     fn better(&self, figures: Option<&RowFigures>, per_core: bool) -> Option<f64> {
         let (source, sign) = told_by(self.spec.metric, per_core);
         let log = sign * figures?.value(source)?.ln();
-        Some(if self.spec.metric.wants_more() { log } else { -log })
+        Some(if self.spec.metric.wants_more() {
+            log
+        } else {
+            -log
+        })
     }
 
     /// Takes the cheapest level that is about as good as the best of those that keep the limits.
     fn end_race(&mut self, of: usize) {
-        let won = self.race.take().and_then(|race| race.cheapest()).map(|level| level + 1);
+        let won = self
+            .race
+            .take()
+            .and_then(|race| race.cheapest())
+            .map(|level| level + 1);
         self.won[of] = won.is_some().then(|| self.screened_level(of));
         let other = won.filter(|level| *level != self.screened_level(of));
-        self.phase = other.map_or_else(|| self.next_race(of + 1), |level| TunePhase::Won(of, level));
+        self.phase =
+            other.map_or_else(|| self.next_race(of + 1), |level| TunePhase::Won(of, level));
     }
 }

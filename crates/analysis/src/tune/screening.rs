@@ -44,11 +44,15 @@ impl Screening {
     /// Completes a pair in which these settings varied.
     pub fn end_pair(&mut self, varied: &[usize]) {
         let halves = std::mem::take(&mut self.halves);
-        let all = halves.iter().flat_map(|(_, figures)| figures.iter().flatten());
+        let all = halves
+            .iter()
+            .flat_map(|(_, figures)| figures.iter().flatten());
         let per_core = all.clone().next().is_some() && all.clone().all(|figures| figures.per_core);
         self.per_core = Some(self.per_core.unwrap_or(true) && per_core);
         for metric in Metric::ALL.iter().copied() {
-            let rows = halves.chunks_exact(2).map(|pair| mirrored(pair, varied, metric));
+            let rows = halves
+                .chunks_exact(2)
+                .map(|pair| mirrored(pair, varied, metric));
             self.blocks.entry(metric).or_default().extend(rows);
         }
         self.pairs += 1;
@@ -61,7 +65,11 @@ impl Screening {
     pub fn screened(&self, metric: Metric) -> Option<Screened> {
         let (source, sign) = told_by(metric, self.per_core == Some(true));
         let mut screened = stats::screened(self.blocks.get(&source)?)?;
-        screened.effects.iter_mut().flatten().for_each(|effect| effect.value *= sign);
+        screened
+            .effects
+            .iter_mut()
+            .flatten()
+            .for_each(|effect| effect.value *= sign);
         Some(screened)
     }
 
@@ -77,11 +85,16 @@ impl Screening {
     /// Certain interactions between pairs of these settings. `None` without data.
     pub fn interactions(&self, among: &[usize], metric: Metric) -> Option<Vec<([usize; 2], f64)>> {
         let (source, sign) = told_by(metric, self.per_core == Some(true));
-        let found = stats::interactions(self.blocks.get(&source).filter(|_| among.len() > 1)?, among)?;
-        let critical_t = ScreenLooks::new(&[1], found.pairs.len(), ALPHA)?.critical_t(1, found.freedom);
+        let found =
+            stats::interactions(self.blocks.get(&source).filter(|_| among.len() > 1)?, among)?;
+        let critical_t =
+            ScreenLooks::new(&[1], found.pairs.len(), ALPHA)?.critical_t(1, found.freedom);
         let sure = |effect: &MeasuredPoint| effect.value.abs() > critical_t * effect.standard_error;
         let sure = found.pairs.into_iter().filter(|(_, effect)| sure(effect));
-        Some(sure.map(|(pair, effect)| (pair, sign * effect.value)).collect())
+        Some(
+            sure.map(|(pair, effect)| (pair, sign * effect.value))
+                .collect(),
+        )
     }
 }
 
@@ -89,19 +102,34 @@ impl Screening {
 /// the inverse of CPU time per request.
 pub(crate) fn told_by(metric: Metric, per_core: bool) -> (Metric, f64) {
     let inverse = per_core && metric == Metric::Throughput;
-    if inverse { (Metric::CpuPerRequest, -1.0) } else { (metric, 1.0) }
+    if inverse {
+        (Metric::CpuPerRequest, -1.0)
+    } else {
+        (metric, 1.0)
+    }
 }
 
 /// The rows of one block and their mirror images, for a metric. Rows with a missing figure on either side are
 /// left out.
 fn mirrored(pair: &[Half], open: &[usize], metric: Metric) -> Vec<Mirrored> {
-    let [(rows, figures), (_, mirror)] = pair else { return Vec::new() };
+    let [(rows, figures), (_, mirror)] = pair else {
+        return Vec::new();
+    };
     let value = |figures: &Option<RowFigures>| figures.as_ref()?.value(metric).map(f64::ln);
     let row = |((row, one), other): ((&LevelRow, &Option<RowFigures>), &Option<RowFigures>)| {
-        let on = (0..row.len()).map(|of| open.contains(&of).then(|| row[of] > 0)).collect();
-        Some(Mirrored { on, logs: [value(one)?, value(other)?] })
+        let on = (0..row.len())
+            .map(|of| open.contains(&of).then(|| row[of] > 0))
+            .collect();
+        Some(Mirrored {
+            on,
+            logs: [value(one)?, value(other)?],
+        })
     };
-    rows.iter().zip(figures).zip(mirror).filter_map(row).collect()
+    rows.iter()
+        .zip(figures)
+        .zip(mirror)
+        .filter_map(row)
+        .collect()
 }
 
 /// Minimum number of blocks before levels leave.
@@ -127,7 +155,11 @@ pub(crate) struct Race {
 impl Race {
     /// Starts a race.
     pub fn of(levels: usize) -> Race {
-        Race { racing: (0..levels).collect(), blocks: Vec::new(), excess: vec![Vec::new(); levels] }
+        Race {
+            racing: (0..levels).collect(),
+            blocks: Vec::new(),
+            excess: vec![Vec::new(); levels],
+        }
     }
 
     /// The levels of the next block. `None` if the race is over.
@@ -153,7 +185,8 @@ impl Race {
             let behind = BEHIND * self.sd(&means) * (2.0 / n).sqrt();
             let best = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let mut means = means.into_iter();
-            self.racing.retain(|_| means.next().is_some_and(|mean| best - mean <= behind));
+            self.racing
+                .retain(|_| means.next().is_some_and(|mean| best - mean <= behind));
         }
     }
 
@@ -161,15 +194,25 @@ impl Race {
     /// first block, or if none keeps them.
     pub fn cheapest(&self) -> Option<usize> {
         let all = self.racing.iter().zip(self.means());
-        let kept: Vec<_> = all.filter(|(level, _)| keeps(&self.excess[**level])).collect();
+        let kept: Vec<_> = all
+            .filter(|(level, _)| keeps(&self.excess[**level]))
+            .collect();
         let best = kept.iter().map(|(_, mean)| *mean).reduce(f64::max)?;
-        kept.into_iter().find(|(_, mean)| best - mean <= NEAR).map(|(level, _)| *level)
+        kept.into_iter()
+            .find(|(_, mean)| best - mean <= NEAR)
+            .map(|(level, _)| *level)
     }
 
     /// The mean of each level in the race. Empty before the first block.
     fn means(&self) -> Vec<f64> {
         let n = self.blocks.len() as f64;
-        let mean = |level: &usize| self.blocks.iter().filter_map(|block| block[*level]).sum::<f64>() / n;
+        let mean = |level: &usize| {
+            self.blocks
+                .iter()
+                .filter_map(|block| block[*level])
+                .sum::<f64>()
+                / n
+        };
         self.racing.iter().filter(|_| n > 0.0).map(mean).collect()
     }
 
@@ -177,10 +220,17 @@ impl Race {
     fn sd(&self, means: &[f64]) -> f64 {
         let count = self.racing.len() as f64;
         let of_block = |block: &Vec<Option<f64>>| {
-            let rests = self.racing.iter().zip(means).filter_map(|(level, mean)| Some(block[*level]? - mean));
+            let rests = self
+                .racing
+                .iter()
+                .zip(means)
+                .filter_map(|(level, mean)| Some(block[*level]? - mean));
             let rests: Vec<f64> = rests.collect();
             let common = rests.iter().sum::<f64>() / count;
-            rests.into_iter().map(|rest| (rest - common).powi(2)).sum::<f64>()
+            rests
+                .into_iter()
+                .map(|rest| (rest - common).powi(2))
+                .sum::<f64>()
         };
         let freedom = (count - 1.0) * (self.blocks.len() as f64 - 1.0);
         (self.blocks.iter().map(of_block).sum::<f64>() / freedom.max(1.0)).sqrt()
@@ -198,16 +248,32 @@ mod tests {
 
     #[test]
     fn what_is_decided_early_keeps_the_boundary_of_its_look() {
-        let mut screen = Screening { looks: ScreenLooks::new(&[2, 4], 2, ALPHA), ..Screening::default() };
+        let mut screen = Screening {
+            looks: ScreenLooks::new(&[2, 4], 2, ALPHA),
+            ..Screening::default()
+        };
         for varied in [&[0, 1][..], &[0, 1], &[1], &[1]] {
-            for rows in [[[1_usize, 1], [0, 1], [1, 0], [0, 0]], [[0, 0], [1, 0], [0, 1], [1, 1]]] {
-                let figures = RowFigures { values: [(Metric::Throughput, 100.0)].into(), per_core: false };
-                screen.halves.push((rows.map(LevelRow::from).to_vec(), vec![Some(figures); 4]));
+            for rows in [
+                [[1_usize, 1], [0, 1], [1, 0], [0, 0]],
+                [[0, 0], [1, 0], [0, 1], [1, 1]],
+            ] {
+                let figures = RowFigures {
+                    values: [(Metric::Throughput, 100.0)].into(),
+                    per_core: false,
+                };
+                screen
+                    .halves
+                    .push((rows.map(LevelRow::from).to_vec(), vec![Some(figures); 4]));
             }
             screen.end_pair(varied);
         }
         let critical_t = |of| screen.effect(of, Metric::Throughput).unwrap().1;
-        assert!(critical_t(0) > 1.1 * critical_t(1), "{} and {}", critical_t(0), critical_t(1));
+        assert!(
+            critical_t(0) > 1.1 * critical_t(1),
+            "{} and {}",
+            critical_t(0),
+            critical_t(1)
+        );
     }
 
     #[test]
@@ -216,7 +282,12 @@ mod tests {
         for noise in [0.0, 0.01, -0.01, 0.005] {
             let logs = [0.0, 0.395 + noise, 0.4 - noise, 0.2];
             let racing = race.racing().unwrap().to_vec();
-            race.take(racing.iter().map(|level| (Some(logs[*level]), None)).collect());
+            race.take(
+                racing
+                    .iter()
+                    .map(|level| (Some(logs[*level]), None))
+                    .collect(),
+            );
         }
         assert_eq!(race.racing(), Some(&[1, 2][..]));
         assert_eq!(race.cheapest(), Some(1));

@@ -109,7 +109,9 @@ impl StepOutcome {
     pub(super) fn seen(self) -> Option<Confirmation> {
         match self {
             StepOutcome::Confirmed(seen) => seen,
-            StepOutcome::Measured(..) | StepOutcome::Failed(_) | StepOutcome::NotStarted(..) => None,
+            StepOutcome::Measured(..) | StepOutcome::Failed(_) | StepOutcome::NotStarted(..) => {
+                None
+            }
         }
     }
 
@@ -164,7 +166,11 @@ pub struct EffectEstimate {
 impl EffectEstimate {
     /// Whether the whole interval is on the good side of 1.
     pub fn is_better(&self, metric: Metric) -> bool {
-        if metric.wants_more() { self.low > 1.0 } else { self.high < 1.0 }
+        if metric.wants_more() {
+            self.low > 1.0
+        } else {
+            self.high < 1.0
+        }
     }
 }
 
@@ -181,7 +187,10 @@ pub struct RowFigures {
 impl RowFigures {
     /// A metric's value. `None` if it does not exist in this kind of loop.
     pub fn value(&self, metric: Metric) -> Option<f64> {
-        self.values.get(&metric).copied().filter(|value| *value > 0.0 && value.is_finite())
+        self.values
+            .get(&metric)
+            .copied()
+            .filter(|value| *value > 0.0 && value.is_finite())
     }
 }
 
@@ -189,10 +198,18 @@ impl RowFigures {
 pub fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Option<RowFigures>> {
     let per_core = crate::per_core(record);
     let figures = |variant: &crate::VariantFigures| {
-        let is_sound = variant.failed_share.is_some_and(|share| share <= FAILED_SHARE_MAX);
+        let is_sound = variant
+            .failed_share
+            .is_some_and(|share| share <= FAILED_SHARE_MAX);
         variant.throughput_per_s.filter(|_| is_sound)?;
-        let latencies = variant.response_time.iter().map(|time| (time.metric, time.us));
-        Some(RowFigures { values: variant.values.iter().copied().chain(latencies).collect(), per_core })
+        let latencies = variant
+            .response_time
+            .iter()
+            .map(|time| (time.metric, time.us));
+        Some(RowFigures {
+            values: variant.values.iter().copied().chain(latencies).collect(),
+            per_core,
+        })
     };
     conclusion.variants.iter().map(figures).collect()
 }
@@ -201,12 +218,27 @@ pub fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Option<RowFigure
 pub fn confirmed(conclusion: &Conclusion) -> Option<Confirmation> {
     let none = conclusion.is_void() || conclusion.finding(Check::TooFewBlocks).is_some();
     let verdict = conclusion.comparisons.first().filter(|_| !none)?;
-    let own = verdict.estimate.as_ref().map(|estimate| (verdict.metric, estimate));
-    let others = verdict.exploratory.iter().filter(|other| other.metric != verdict.metric);
-    let all = own.into_iter().chain(others.map(|other| (other.metric, &other.estimate)));
+    let own = verdict
+        .estimate
+        .as_ref()
+        .map(|estimate| (verdict.metric, estimate));
+    let others = verdict
+        .exploratory
+        .iter()
+        .filter(|other| other.metric != verdict.metric);
+    let all = own
+        .into_iter()
+        .chain(others.map(|other| (other.metric, &other.estimate)));
     Some(
-        all.map(|(of, &Estimate { ratio, low, high, .. })| (of, EffectEstimate { ratio, low, high }))
-            .collect(),
+        all.map(
+            |(
+                of,
+                &Estimate {
+                    ratio, low, high, ..
+                },
+            )| (of, EffectEstimate { ratio, low, high }),
+        )
+        .collect(),
     )
 }
 
@@ -216,7 +248,9 @@ pub fn confirmed(conclusion: &Conclusion) -> Option<Confirmation> {
 /// Describes the difference.
 pub fn same_work(before: &Record, after: &Record) -> Result<(), String> {
     for now in witnesses(after) {
-        let Some(was) = witnesses(before).find(|was| was.request == now.request) else { continue };
+        let Some(was) = witnesses(before).find(|was| was.request == now.request) else {
+            continue;
+        };
         let Witness {
             request,
             status,
@@ -231,14 +265,23 @@ pub fn same_work(before: &Record, after: &Record) -> Result<(), String> {
             coding_on_request: _,
         } = now;
         if was.status != *status {
-            return Err(format!("{request} responds with {status} instead of {}", was.status));
+            return Err(format!(
+                "{request} responds with {status} instead of {}",
+                was.status
+            ));
         }
-        let (Some(one), Some(other)) = (&was.decoded_sha256, decoded_sha256) else { continue };
+        let (Some(one), Some(other)) = (&was.decoded_sha256, decoded_sha256) else {
+            continue;
+        };
         if was.repeats && *repeats && one != other {
             // Exact numbers, because the difference may be small.
-            let size = |witness: &Witness| many(witness.decoded_bytes.unwrap_or(witness.body_bytes), "byte");
+            let size = |witness: &Witness| {
+                many(witness.decoded_bytes.unwrap_or(witness.body_bytes), "byte")
+            };
             let (was, now) = (size(was), size(now));
-            return Err(format!("{request} responds with another body ({now}, {was} before)"));
+            return Err(format!(
+                "{request} responds with another body ({now}, {was} before)"
+            ));
         }
     }
     Ok(())

@@ -11,11 +11,20 @@ fn a_service_that_became_slower_shows_by_how_much_and_a_record_beside_itself_has
     let mut after = sound();
     slices(&mut after).for_each(|slice| slice.counts.window_ns *= 2);
     let seen = across(&sound(), &after, &[]);
-    let slower = seen.shifts.iter().filter(|shift| shift.metric == plan::Metric::Throughput);
+    let slower = seen
+        .shifts
+        .iter()
+        .filter(|shift| shift.metric == plan::Metric::Throughput);
     let ratios: Vec<f64> = slower.map(|shift| shift.ratio).collect();
-    assert!(!ratios.is_empty() && ratios.iter().all(|ratio| (ratio - 0.5).abs() < 1e-9), "{ratios:?}");
+    assert!(
+        !ratios.is_empty() && ratios.iter().all(|ratio| (ratio - 0.5).abs() < 1e-9),
+        "{ratios:?}"
+    );
     let same = across(&sound(), &sound(), &[]);
-    assert!(same.findings.is_empty() && same.left_out.is_empty() && !same.shifts.is_empty(), "{same:?}");
+    assert!(
+        same.findings.is_empty() && same.left_out.is_empty() && !same.shifts.is_empty(),
+        "{same:?}"
+    );
     let still = |shift: &Shift| (shift.ratio - 1.0).abs() < 1e-12 && shift.interval.is_none();
     assert!(same.shifts.iter().all(still), "{same:?}");
 }
@@ -27,11 +36,20 @@ fn another_machine_voids_every_absolute_figure() {
     after.header.environment.cpu_model = Some("another processor".into());
     after.header.environment.cpus += 2;
     let seen = across(&before, &after, &[]);
-    assert!(seen.shifts.is_empty(), "a number that is printed gets quoted");
+    assert!(
+        seen.shifts.is_empty(),
+        "a number that is printed gets quoted"
+    );
     let finding = seen.findings.first().expect("a finding");
     let told = (finding.check.name(), finding.grade, finding.check.number());
     assert_eq!(told, ("other_machine", Grade::Invalid, "V47"));
-    assert!(finding.evidence.contains("a processor and another processor"), "{}", finding.evidence);
+    assert!(
+        finding
+            .evidence
+            .contains("a processor and another processor"),
+        "{}",
+        finding.evidence
+    );
 }
 
 #[test]
@@ -51,7 +69,11 @@ fn another_load_is_left_out_and_named() {
     let seen = across(&sound(), &after, &[]);
     assert!(seen.shifts.is_empty(), "{seen:?}");
     let said = seen.left_out.join("\n");
-    for part in ["another load was asked for", "renamed: only in the second", "only in the first"] {
+    for part in [
+        "another load was asked for",
+        "renamed: only in the second",
+        "only in the first",
+    ] {
         assert!(said.contains(part), "{said}");
     }
 }
@@ -78,11 +100,18 @@ fn session(day: usize, faster: f64) -> Record {
 fn how_much_other_runs_differ_is_the_interval() {
     let (before, after) = (session(1, 1.0), session(2, 1.03));
     let scattered = [1.02, 0.98, 1.01, 0.99, 1.0];
-    let sessions = (10..).zip(scattered).map(|(day, faster)| session(day, faster));
-    let kept: Vec<Essentials> = sessions.map(|of| Essentials::of(&of, &conclude(&of))).collect();
+    let sessions = (10..)
+        .zip(scattered)
+        .map(|(day, faster)| session(day, faster));
+    let kept: Vec<Essentials> = sessions
+        .map(|of| Essentials::of(&of, &conclude(&of)))
+        .collect();
     let interval = |known: &[Essentials]| {
         let seen = across(&before, &after, known);
-        let shift = seen.shifts.into_iter().find(|shift| shift.metric == plan::Metric::Throughput);
+        let shift = seen
+            .shifts
+            .into_iter()
+            .find(|shift| shift.metric == plan::Metric::Throughput);
         shift.expect("throughput is judged").interval
     };
     let (low, high) = interval(&kept).expect("five other runs");
@@ -92,7 +121,9 @@ fn how_much_other_runs_differ_is_the_interval() {
     assert_eq!(interval(&kept[..SESSIONS_MIN - 1]), None);
     // Runs with other conditions do not count, and neither do the two compared runs.
     let mut other = kept.clone();
-    other.iter_mut().for_each(|one| one.conditions.cpus_shared ^= true);
+    other
+        .iter_mut()
+        .for_each(|one| one.conditions.cpus_shared ^= true);
     assert_eq!(interval(&other), None);
     let same = Essentials::of(&before, &conclude(&before));
     assert_eq!(interval(&vec![same; 9]), None);
@@ -101,11 +132,25 @@ fn how_much_other_runs_differ_is_the_interval() {
 #[test]
 fn runs_at_other_rates_or_warmed_up_otherwise_are_not_compared() {
     type Change = fn(&mut Record);
-    let rate = |per_s| RateChosen { per_s, ramp_per_s: None, share: None, capacities_per_s: Vec::new() };
+    let rate = |per_s| RateChosen {
+        per_s,
+        ramp_per_s: None,
+        share: None,
+        capacities_per_s: Vec::new(),
+    };
     let cases: [(Change, &str); 3] = [
-        (|record| record.rate.as_mut().expect("a rate").per_s = 500.0, "rates of 2,000/s and 500/s"),
-        (|record| record.warm_up.as_mut().expect("settled").seconds = 30.0, "warm-ups of"),
-        (|record| record.blocks[0].trials[0].started.cpus_shared ^= true, "a generator on other processors"),
+        (
+            |record| record.rate.as_mut().expect("a rate").per_s = 500.0,
+            "rates of 2,000/s and 500/s",
+        ),
+        (
+            |record| record.warm_up.as_mut().expect("settled").seconds = 30.0,
+            "warm-ups of",
+        ),
+        (
+            |record| record.blocks[0].trials[0].started.cpus_shared ^= true,
+            "a generator on other processors",
+        ),
     ];
     for (change, said) in cases {
         let (mut before, mut after) = (sound(), sound());
@@ -125,7 +170,11 @@ fn a_figure_is_of_all_trials_or_there_is_none() {
     record.header.plan.design.rate = Some(plan::PlannedRate::PerSecond(1000.0));
     let load = |record: &mut Record, few: u64| {
         for slice in slices(record) {
-            let requests = if slice.block == 1 && slice.variant == 0 { few } else { 5000 };
+            let requests = if slice.block == 1 && slice.variant == 0 {
+                few
+            } else {
+                5000
+            };
             let mut response = Latencies::new();
             (0..requests).for_each(|index| response.record(1_000_000 + 1000 * index));
             (slice.counts.responses, slice.counts.successful) = (requests, requests);
@@ -134,14 +183,34 @@ fn a_figure_is_of_all_trials_or_there_is_none() {
     };
     load(&mut record, 40);
     let figures = Essentials::of(&record, &conclude(&record)).figures;
-    let with = |metric| figures.iter().filter(move |of| of.metric == metric).map(|of| of.variant.as_str());
-    assert_eq!(with(plan::Metric::P50).collect::<Vec<_>>(), ["level-0", "level-1"]);
+    let with = |metric| {
+        figures
+            .iter()
+            .filter(move |of| of.metric == metric)
+            .map(|of| of.variant.as_str())
+    };
+    assert_eq!(
+        with(plan::Metric::P50).collect::<Vec<_>>(),
+        ["level-0", "level-1"]
+    );
     assert_eq!(with(plan::Metric::P99).collect::<Vec<_>>(), ["level-1"]);
     let mut after = record.clone();
     after.header.plan.design.metric = plan::Metric::P99;
     load(&mut after, 5000);
     let seen = across(&record, &after, &[]);
-    let shifts = seen.shifts.iter().filter(|of| of.metric == plan::Metric::P99);
-    assert_eq!(shifts.map(|of| of.variant.as_str()).collect::<Vec<_>>(), ["level-1"], "{seen:?}");
-    assert!(seen.left_out.iter().any(|line| line.starts_with("level-0: p99")), "{seen:?}");
+    let shifts = seen
+        .shifts
+        .iter()
+        .filter(|of| of.metric == plan::Metric::P99);
+    assert_eq!(
+        shifts.map(|of| of.variant.as_str()).collect::<Vec<_>>(),
+        ["level-1"],
+        "{seen:?}"
+    );
+    assert!(
+        seen.left_out
+            .iter()
+            .any(|line| line.starts_with("level-0: p99")),
+        "{seen:?}"
+    );
 }

@@ -25,9 +25,15 @@ fn pod(name: &str, ready: bool, restarts: u32) -> PodSeen {
 fn deployed() -> Record {
     let mut record = sound();
     for (index, variant) in record.header.plan.variants.iter_mut().enumerate() {
-        let text = format!("name = \"x\"\n[services.api]\nkubernetes = {{ service = \"shop-{index}\" }}\n");
-        let one = plan::parse(&text, Path::new(env!("CARGO_MANIFEST_DIR"))).expect("it is an experiment");
-        (variant.services, variant.entry) = (one.variants[0].services.clone(), one.variants[0].entry.clone());
+        let text = format!(
+            "name = \"x\"\n[services.api]\nkubernetes = {{ service = \"shop-{index}\" }}\n"
+        );
+        let one =
+            plan::parse(&text, Path::new(env!("CARGO_MANIFEST_DIR"))).expect("it is an experiment");
+        (variant.services, variant.entry) = (
+            one.variants[0].services.clone(),
+            one.variants[0].entry.clone(),
+        );
     }
     for trial in trials(&mut record) {
         let variant = trial.variant();
@@ -43,7 +49,10 @@ fn deployed() -> Record {
             unseen: None,
             pods: pods.clone(),
         });
-        trial.slices.iter_mut().for_each(|slice| slice.services.clear());
+        trial
+            .slices
+            .iter_mut()
+            .for_each(|slice| slice.services.clear());
         let ended = trial.ended.as_mut().expect("it was carried through");
         (ended.peak_rss_bytes, ended.pods) = (0, Some(pods));
         ended.peak_rss_bytes_by_service.clear();
@@ -62,14 +71,20 @@ fn begin(trial: &mut Trial) -> &mut Vec<PodSeen> {
 }
 
 fn end(trial: &mut Trial) -> &mut Vec<PodSeen> {
-    trial.ended.as_mut().and_then(|ended| ended.pods.as_mut()).expect("it was looked at")
+    trial
+        .ended
+        .as_mut()
+        .and_then(|ended| ended.pods.as_mut())
+        .expect("it was looked at")
 }
 
 /// Asserts that apart from `already_running` there is exactly one finding, with these words.
 fn is_said(record: &Record, check: &str, grade: Grade, words: &str) {
     let mut found = said(record);
     found.retain(|(check, ..)| *check != "already_running");
-    let [(found, its, evidence)] = &found[..] else { panic!("{found:?}") };
+    let [(found, its, evidence)] = &found[..] else {
+        panic!("{found:?}")
+    };
     assert_eq!((*found, *its), (check, grade), "{evidence}");
     assert!(evidence.contains(words), "{evidence}");
 }
@@ -78,17 +93,31 @@ fn is_said(record: &Record, check: &str, grade: Grade, words: &str) {
 fn pods_that_stay_are_told_with_what_that_means_and_nobody_claims_to_know_their_cost() {
     let record = deployed();
     let conclusion = conclude(&record);
-    let [(check, grade, evidence)] = &said(&record)[..] else { panic!("one note: {:?}", said(&record)) };
+    let [(check, grade, evidence)] = &said(&record)[..] else {
+        panic!("one note: {:?}", said(&record))
+    };
     assert_eq!((*check, *grade), ("already_running", Note));
     let told = "kubernetes://prod/shop-0 (2 pods on n1) and kubernetes://prod/shop-1";
     assert!(evidence.starts_with(told), "{evidence}");
-    assert!(conclusion.comparisons.iter().all(|comparison| comparison.outcome != Outcome::Invalid));
+    assert!(
+        conclusion
+            .comparisons
+            .iter()
+            .all(|comparison| comparison.outcome != Outcome::Invalid)
+    );
     for variant in &conclusion.variants {
-        let costs = (variant.busy_cores, variant.peak_rss_bytes, variant.cpu_us_per_request);
+        let costs = (
+            variant.busy_cores,
+            variant.peak_rss_bytes,
+            variant.cpu_us_per_request,
+        );
         assert_eq!(costs, (None, None, None));
         assert!(variant.services.is_empty() && variant.throughput_per_s.is_some());
     }
-    let explored = conclusion.comparisons.iter().flat_map(|comparison| &comparison.exploratory);
+    let explored = conclusion
+        .comparisons
+        .iter()
+        .flat_map(|comparison| &comparison.exploratory);
     assert_eq!(explored.count(), 0);
 }
 
@@ -97,8 +126,14 @@ fn a_change_within_a_trial_voids_its_variant() {
     type Change = fn(&mut Vec<PodSeen>);
     let changes: [(Change, &str); 4] = [
         (|pods| drop(pods.remove(0)), "in block 3 a-1 went"),
-        (|pods| pods[1].restarts = Some(4), "in block 3 b-1 was started again"),
-        (|pods| pods[0].ready = false, "in block 3 a-1 was not ready any more"),
+        (
+            |pods| pods[1].restarts = Some(4),
+            "in block 3 b-1 was started again",
+        ),
+        (
+            |pods| pods[0].ready = false,
+            "in block 3 a-1 was not ready any more",
+        ),
         (|pods| pods.push(pod("c-1", true, 0)), "in block 3 c-1 came"),
     ];
     for (change, words) in changes {
@@ -108,7 +143,12 @@ fn a_change_within_a_trial_voids_its_variant() {
         second(&mut record, 4).for_each(|trial| change(begin(trial)));
         is_said(&record, "pods_changed", Invalid, words);
         is_said(&record, "pods_changed", Invalid, "so it went in 1 of ");
-        assert!(conclude(&record).comparisons.iter().any(|one| one.outcome == Outcome::Invalid));
+        assert!(
+            conclude(&record)
+                .comparisons
+                .iter()
+                .any(|one| one.outcome == Outcome::Invalid)
+        );
     }
 }
 
@@ -145,7 +185,9 @@ fn pods_that_get_no_requests_may_do_what_they_like() {
 #[test]
 fn trials_at_whose_end_nobody_could_look_are_counted() {
     let mut record = deployed();
-    second(&mut record, 1).take(2).for_each(|trial| trial.ended.as_mut().expect("it ended").pods = None);
+    second(&mut record, 1)
+        .take(2)
+        .for_each(|trial| trial.ended.as_mut().expect("it ended").pods = None);
     is_said(&record, "pods_changed", Warning, "at the end of 2 of ");
 }
 
@@ -165,19 +207,31 @@ fn a_client_at_its_limit_is_taken_for_the_limit_where_nobody_knows_of_the_servic
     let mut record = deployed();
     all(&mut record, saturate);
     let found = said(&record);
-    let mut of_it = found.iter().filter(|(check, ..)| *check == "generator_saturated");
+    let mut of_it = found
+        .iter()
+        .filter(|(check, ..)| *check == "generator_saturated");
     let (_, grade, evidence) = of_it.next().expect("it is found");
     assert_eq!(*grade, Invalid, "{found:?}");
-    assert!(evidence.contains("CPU of the services is unknown"), "{found:?}");
+    assert!(
+        evidence.contains("CPU of the services is unknown"),
+        "{found:?}"
+    );
 }
 
 #[test]
 fn what_pods_of_this_machine_use_is_not_taken_for_other_programs() {
     let mut record = deployed();
-    all(&mut record, |slice| slice.machine.strangers_cpu_ns = slice.counts.window_ns);
+    all(&mut record, |slice| {
+        slice.machine.strangers_cpu_ns = slice.counts.window_ns
+    });
     is_said(&record, "other_processes", Warning, "");
     for trial in trials(&mut record) {
-        trial.started.deployed.as_mut().expect("it was loaded").is_here = true;
+        trial
+            .started
+            .deployed
+            .as_mut()
+            .expect("it was loaded")
+            .is_here = true;
     }
     assert_eq!(said(&record).len(), 1, "{:?}", said(&record));
 }
@@ -185,6 +239,14 @@ fn what_pods_of_this_machine_use_is_not_taken_for_other_programs() {
 #[test]
 fn certificates_that_nobody_checked_are_told_with_whose_they_were() {
     let mut record = sound();
-    record.header.plan.variants[1].load.tls = Some(plan::Tls { insecure: true, ..plan::Tls::default() });
-    is_said(&record, "certificates_unchecked", Note, "certificates were not checked");
+    record.header.plan.variants[1].load.tls = Some(plan::Tls {
+        insecure: true,
+        ..plan::Tls::default()
+    });
+    is_said(
+        &record,
+        "certificates_unchecked",
+        Note,
+        "certificates were not checked",
+    );
 }

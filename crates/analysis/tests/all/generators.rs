@@ -10,7 +10,11 @@ use crate::given::{Plant, all, each_is_found, found, saturate, slices, sound};
 /// The stored sound record as if two generators had sent the load of each slice.
 fn shared() -> Record {
     let mut record = sound();
-    let generator = |name: &str| ConnectedGenerator { name: name.into(), host: "h".into(), processors: 2 };
+    let generator = |name: &str| ConnectedGenerator {
+        name: name.into(),
+        host: "h".into(),
+        processors: 2,
+    };
     record.generators = ["local", "ssh://b"].map(generator).into();
     let part = |name: &str, here: bool, sent: u64| GeneratorPart {
         name: name.into(),
@@ -26,19 +30,29 @@ fn shared() -> Record {
     };
     for slice in slices(&mut record) {
         let (sent, quarter) = (slice.counts.sent, slice.counts.sent / 4);
-        slice.generators = vec![part("local", true, quarter), part("ssh://b", false, sent - quarter)];
+        slice.generators = vec![
+            part("local", true, quarter),
+            part("ssh://b", false, sent - quarter),
+        ];
     }
     record
 }
 
 /// The second generator's part in each slice of these blocks.
-fn second(record: &mut Record, blocks: fn(u32) -> bool) -> impl Iterator<Item = (&mut GeneratorPart, u64)> {
+fn second(
+    record: &mut Record,
+    blocks: fn(u32) -> bool,
+) -> impl Iterator<Item = (&mut GeneratorPart, u64)> {
     let slices = slices(record).filter(move |slice| blocks(slice.block));
     slices.map(|slice| (&mut slice.generators[1], slice.counts.window_ns))
 }
 
 fn lost(block: u32, why: &str) -> GeneratorLost {
-    GeneratorLost { block, generator: "ssh://b".into(), why: why.into() }
+    GeneratorLost {
+        block,
+        generator: "ssh://b".into(),
+        why: why.into(),
+    }
 }
 
 #[test]
@@ -46,11 +60,23 @@ fn generators_that_did_their_part_are_told_with_their_shares_and_nothing_else() 
     let record = shared();
     let conclusion = conclude(&record);
     assert_eq!(conclusion.findings, []);
-    let shares = conclusion.generators.iter().map(|one| (one.name.as_str(), (one.share * 100.0).round()));
-    assert_eq!(shares.collect::<Vec<_>>(), [("local", 25.0), ("ssh://b", 75.0)]);
+    let shares = conclusion
+        .generators
+        .iter()
+        .map(|one| (one.name.as_str(), (one.share * 100.0).round()));
+    assert_eq!(
+        shares.collect::<Vec<_>>(),
+        [("local", 25.0), ("ssh://b", 75.0)]
+    );
     let second = &conclusion.generators[1];
-    assert_eq!((second.late_us_max, second.clock_error_us_max, second.lost), (40.0, 100.0, 0));
-    assert_eq!((second.host.as_deref(), second.processors), (Some("h"), Some(2)));
+    assert_eq!(
+        (second.late_us_max, second.clock_error_us_max, second.lost),
+        (40.0, 100.0, 0)
+    );
+    assert_eq!(
+        (second.host.as_deref(), second.processors),
+        (Some("h"), Some(2))
+    );
     let mut without = record;
     all(&mut without, |slice| slice.generators.clear());
     without.generators.clear();
@@ -60,15 +86,31 @@ fn generators_that_did_their_part_are_told_with_their_shares_and_nothing_else() 
 #[test]
 fn each_planted_fault_of_a_generator_is_found_with_its_name_and_nothing_else() {
     let faults: [(&str, Grade, &str, Plant); 7] = [
-        ("generator_lost", Warning, "in block 3 generator ssh://b ended", |record| {
-            record.apply(Event::GeneratorLost(lost(3, "generator ssh://b ended before it had answered")));
-        }),
+        (
+            "generator_lost",
+            Warning,
+            "in block 3 generator ssh://b ended",
+            |record| {
+                record.apply(Event::GeneratorLost(lost(
+                    3,
+                    "generator ssh://b ended before it had answered",
+                )));
+            },
+        ),
         // The blocks measured before remain valid.
-        ("generator_lost", Warning, "in block 11 generator ssh://b: gone", |record| {
-            record.apply(Event::GeneratorLost(lost(11, "generator ssh://b: gone")));
-            let reason = EndReason::GeneratorFailed("generator ssh://b: gone".into());
-            record.ended = Some(Ended { reason, seconds: 1.0 });
-        }),
+        (
+            "generator_lost",
+            Warning,
+            "in block 11 generator ssh://b: gone",
+            |record| {
+                record.apply(Event::GeneratorLost(lost(11, "generator ssh://b: gone")));
+                let reason = EndReason::GeneratorFailed("generator ssh://b: gone".into());
+                record.ended = Some(Ended {
+                    reason,
+                    seconds: 1.0,
+                });
+            },
+        ),
         ("generators_apart", Warning, "ssh://b began ", |record| {
             second(record, |block| block == 2).for_each(|(part, window_ns)| {
                 part.late_ns = window_ns / 50 + 10_000_000;
@@ -77,17 +119,36 @@ fn each_planted_fault_of_a_generator_is_found_with_its_name_and_nothing_else() {
         ("generators_apart", Invalid, "ssh://b began ", |record| {
             second(record, |_| true).for_each(|(part, window_ns)| part.late_ns = window_ns / 10);
         }),
-        ("generators_apart", Warning, "the clock of ssh://b could be compared", |record| {
-            second(record, |_| true).for_each(|(part, window_ns)| part.clock_error_ns = window_ns / 10);
-        }),
-        ("steal", Warning, "CPU steal on the machine of ssh://b was above 2 % in ", |record| {
-            second(record, |block| block == 4).for_each(|(part, _)| part.steal_share = Some(0.3));
-        }),
-        ("generator_saturated", Warning, "a thread of ssh://b was busy 97 % of the time", |record| {
-            slices(record).filter(|slice| slice.variant == 1).for_each(|slice| {
-                slice.generators[1].busiest_share = Some(0.97);
-            });
-        }),
+        (
+            "generators_apart",
+            Warning,
+            "the clock of ssh://b could be compared",
+            |record| {
+                second(record, |_| true)
+                    .for_each(|(part, window_ns)| part.clock_error_ns = window_ns / 10);
+            },
+        ),
+        (
+            "steal",
+            Warning,
+            "CPU steal on the machine of ssh://b was above 2 % in ",
+            |record| {
+                second(record, |block| block == 4)
+                    .for_each(|(part, _)| part.steal_share = Some(0.3));
+            },
+        ),
+        (
+            "generator_saturated",
+            Warning,
+            "a thread of ssh://b was busy 97 % of the time",
+            |record| {
+                slices(record)
+                    .filter(|slice| slice.variant == 1)
+                    .for_each(|slice| {
+                        slice.generators[1].busiest_share = Some(0.97);
+                    });
+            },
+        ),
     ];
     let told = faults.map(|(_, _, told, _)| told);
     let faults = faults.map(|(check, grade, _, plant)| (check, grade, plant));
@@ -99,10 +160,13 @@ fn each_planted_fault_of_a_generator_is_found_with_its_name_and_nothing_else() {
 #[test]
 fn what_clocks_cannot_tell_is_laid_at_nobodys_door_and_all_that_are_late_together_are_together() {
     let mut record = shared();
-    second(&mut record, |_| true).for_each(|(part, _)| (part.late_ns, part.clock_error_ns) = (4_900_000, 0));
+    second(&mut record, |_| true)
+        .for_each(|(part, _)| (part.late_ns, part.clock_error_ns) = (4_900_000, 0));
     assert_eq!(found(&record), []);
     let mut record = shared();
-    slices(&mut record).flat_map(|slice| &mut slice.generators).for_each(|part| part.late_ns = 90_000_000);
+    slices(&mut record)
+        .flat_map(|slice| &mut slice.generators)
+        .for_each(|part| part.late_ns = 90_000_000);
     assert_eq!(found(&record), []);
 }
 
@@ -112,7 +176,10 @@ fn the_saturated_one_of_several_voids_where_the_services_were_idle() {
     for slice in slices(&mut record).filter(|slice| slice.variant == 1) {
         slice.generators[1].busiest_share = Some(0.97);
         saturate(slice);
-        slice.services.iter_mut().for_each(|service| service.cpu_ns /= 3);
+        slice
+            .services
+            .iter_mut()
+            .for_each(|service| service.cpu_ns /= 3);
     }
     assert_eq!(found(&record), [("generator_saturated", Invalid)]);
 }

@@ -33,17 +33,34 @@ pub fn saturate(slice: &mut Slice) {
 
 /// The checks that report findings in a record, with their grades.
 pub fn found(record: &Record) -> Vec<(&'static str, Grade)> {
-    conclude(record).findings.iter().map(|finding| (finding.check.name(), finding.grade)).collect()
+    conclude(record)
+        .findings
+        .iter()
+        .map(|finding| (finding.check.name(), finding.grade))
+        .collect()
 }
 
 /// The findings of a record: check, grade and evidence.
 pub fn said(record: &Record) -> Vec<(&'static str, Grade, String)> {
     let findings = conclude(record).findings.into_iter();
-    findings.map(|finding| (finding.check.name(), finding.grade, finding.evidence.to_string())).collect()
+    findings
+        .map(|finding| {
+            (
+                finding.check.name(),
+                finding.grade,
+                finding.evidence.to_string(),
+            )
+        })
+        .collect()
 }
 
 pub fn evidence(record: &Record) -> String {
-    conclude(record).findings.first().expect("a finding").evidence.to_string()
+    conclude(record)
+        .findings
+        .first()
+        .expect("a finding")
+        .evidence
+        .to_string()
 }
 
 /// Plants a fault in a record.
@@ -62,7 +79,10 @@ pub fn each_is_found<const N: usize>(
         let mut conclusion = conclude(&record);
         let (void, comparison) = (grade == Grade::Invalid, &conclusion.comparisons[0]);
         assert_eq!(comparison.outcome == Outcome::Invalid, void, "{check}");
-        let nothing = (comparison.estimate.is_none(), comparison.exploratory.is_empty());
+        let nothing = (
+            comparison.estimate.is_none(),
+            comparison.exploratory.is_empty(),
+        );
         assert_eq!(nothing, (void, void), "{check}");
         conclusion.findings.remove(0)
     })
@@ -74,7 +94,14 @@ pub fn open_loop(rate_per_s: f64, requests: u64, response: Latencies) -> Box<Ope
     let mut schedule_lag = Latencies::new();
     (0..requests).for_each(|_| schedule_lag.record(20_000));
     let (intended, sent_in_window) = (requests, requests);
-    Box::new(OpenLoop { rate_per_s, intended, sent_in_window, response, schedule_lag, ..OpenLoop::default() })
+    Box::new(OpenLoop {
+        rate_per_s,
+        intended,
+        sent_in_window,
+        response,
+        schedule_lag,
+        ..OpenLoop::default()
+    })
 }
 
 pub fn service(name: &str, command: &[&str], env: &[(&str, &str)]) -> Service {
@@ -93,5 +120,8 @@ pub fn service(name: &str, command: &[&str], env: &[(&str, &str)]) -> Service {
 }
 
 pub fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    pairs
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
 }

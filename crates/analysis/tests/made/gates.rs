@@ -42,14 +42,22 @@ impl Course<'_> {
     }
 
     fn run(&self, maker: &mut Maker) -> (Ruling, u32) {
-        let run = Run { slices: 2, ..Run::new(self.blocks, self.between) };
+        let run = Run {
+            slices: 2,
+            ..Run::new(self.blocks, self.between)
+        };
         let added = (1.0 + self.true_change).ln();
         let mut record = maker.planted(run, |at| if at.variant == 1 { added } else { 0.0 });
-        record.header.plan.gate =
-            vec![GateEntry { limit: plan::limit(self.limit).expect(self.limit), of: None, line: None }];
+        record.header.plan.gate = vec![GateEntry {
+            limit: plan::limit(self.limit).expect(self.limit),
+            of: None,
+            line: None,
+        }];
         let rule = rule(&record).expect("so many blocks allow a verdict");
         let looks = (1..=self.blocks).filter(|blocks| rule.is_look(*blocks));
-        let ended = looks.into_iter().find_map(|blocks| self.at(&record, blocks));
+        let ended = looks
+            .into_iter()
+            .find_map(|blocks| self.at(&record, blocks));
         ended.expect("the last look ends it")
     }
 
@@ -57,8 +65,15 @@ impl Course<'_> {
     fn at(&self, record: &Record, blocks: u32) -> Option<(Ruling, u32)> {
         let mut record = record.clone();
         record.blocks.truncate(blocks as usize);
-        let reason = if blocks == self.blocks { EndReason::BudgetSpent } else { EndReason::Decided };
-        record.ended = Some(Ended { reason, seconds: 1.0 });
+        let reason = if blocks == self.blocks {
+            EndReason::BudgetSpent
+        } else {
+            EndReason::Decided
+        };
+        record.ended = Some(Ended {
+            reason,
+            seconds: 1.0,
+        });
         let mut conclusion = conclude(&record);
         // Findings are removed, because checks occasionally report noise.
         conclusion.findings.clear();

@@ -35,7 +35,14 @@ pub struct Run {
 
 impl Run {
     pub const fn new(blocks: u32, between: f64) -> Run {
-        Run { blocks, variants: 2, slices: 6, machine: 0.03, between, within: 0.02 }
+        Run {
+            blocks,
+            variants: 2,
+            slices: 6,
+            machine: 0.03,
+            between,
+            within: 0.02,
+        }
     }
 }
 
@@ -52,31 +59,52 @@ pub struct At {
 }
 
 /// Name of a problem, the check that must find it, and a function that makes a run with a given amount of it.
-pub type Plant = (&'static str, &'static str, fn(&mut Maker, Run, f64) -> Record);
+pub type Plant = (
+    &'static str,
+    &'static str,
+    fn(&mut Maker, Run, f64) -> Record,
+);
 
 pub const PLANTS: [Plant; 6] = [
-    ("the last place slower by", "order_effect", |maker, run, size| maker.planted(run, |at| size * at.place)),
-    ("the end of a trial faster by", "warm_up_inside", |maker, run, size| {
-        maker.planted(run, |at| size * at.time)
-    }),
-    ("from the middle on slower by", "drift", |maker, run, size| {
-        maker.planted(run, |at| if at.block > run.blocks / 2 { size } else { 0.0 })
-    }),
+    (
+        "the last place slower by",
+        "order_effect",
+        |maker, run, size| maker.planted(run, |at| size * at.place),
+    ),
+    (
+        "the end of a trial faster by",
+        "warm_up_inside",
+        |maker, run, size| maker.planted(run, |at| size * at.time),
+    ),
+    (
+        "from the middle on slower by",
+        "drift",
+        |maker, run, size| {
+            maker.planted(run, |at| if at.block > run.blocks / 2 { size } else { 0.0 })
+        },
+    ),
     ("evenly slower by", "drift", |maker, run, size| {
         maker.planted(run, |at| size * f64::from(at.block) / f64::from(run.blocks))
     }),
-    ("MiB more at the end of a trial", "leak", |maker, run, size| {
-        let mut record = maker.clean(run);
-        leak(&mut record, 1, size);
-        record
-    }),
+    (
+        "MiB more at the end of a trial",
+        "leak",
+        |maker, run, size| {
+            let mut record = maker.clean(run);
+            leak(&mut record, 1, size);
+            record
+        },
+    ),
     ("neighbours alike", "autocorrelated", Maker::alike),
 ];
 
 /// Opens the stored sound record.
 pub fn sound() -> Record {
-    record::open(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1")))
-        .expect("the kept record opens")
+    record::open(Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../record/tests/records/v1"
+    )))
+    .expect("the kept record opens")
 }
 
 /// Draws runs from one seed.
@@ -89,8 +117,17 @@ pub struct Maker {
 impl Maker {
     pub fn new(seed: u64) -> Maker {
         let template = sound();
-        let slice = template.trials().flat_map(Trial::measured).next().expect("it has slices").clone();
-        Maker { template, slice, noise: Noise::new(seed) }
+        let slice = template
+            .trials()
+            .flat_map(Trial::measured)
+            .next()
+            .expect("it has slices")
+            .clone();
+        Maker {
+            template,
+            slice,
+            noise: Noise::new(seed),
+        }
     }
 
     pub fn clean(&mut self, run: Run) -> Record {
@@ -101,8 +138,11 @@ impl Maker {
     pub fn planted(&mut self, run: Run, added: impl Fn(At) -> f64) -> Record {
         let mut record = self.template.clone();
         self.variants(&mut record, run.variants);
-        (record.blocks_planned, record.header.plan.design.looks) = (Some(run.blocks), LookRule::EachBlock);
-        record.blocks = (1..=run.blocks).map(|number| self.block(run, number, &added)).collect();
+        (record.blocks_planned, record.header.plan.design.looks) =
+            (Some(run.blocks), LookRule::EachBlock);
+        record.blocks = (1..=run.blocks)
+            .map(|number| self.block(run, number, &added))
+            .collect();
         record
     }
 
@@ -115,14 +155,27 @@ impl Maker {
             state * run.between * std::f64::consts::SQRT_2
         };
         let states: Vec<f64> = (0..run.blocks).map(next).collect();
-        let quiet = Run { between: run.between / 10.0, within: run.within / 10.0, ..run };
-        self.planted(quiet, |at| if at.variant == 1 { states[at.block as usize - 1] } else { 0.0 })
+        let quiet = Run {
+            between: run.between / 10.0,
+            within: run.within / 10.0,
+            ..run
+        };
+        self.planted(quiet, |at| {
+            if at.variant == 1 {
+                states[at.block as usize - 1]
+            } else {
+                0.0
+            }
+        })
     }
 
     fn variants(&self, record: &mut Record, variants: usize) {
         let plan = &mut record.header.plan;
         let (variant, comparison) = (plan.variants[0].clone(), plan.comparisons[0].clone());
-        let named = |index| plan::Variant { name: format!("level-{index}"), ..variant.clone() };
+        let named = |index| plan::Variant {
+            name: format!("level-{index}"),
+            ..variant.clone()
+        };
         plan.variants = (0..variants).map(named).collect();
         let against = |candidate| plan::Comparison {
             candidate,
@@ -145,11 +198,22 @@ impl Maker {
         let last = run.variants.max(2) as f64 - 1.0;
         let places: Vec<(usize, usize)> = order.iter().copied().enumerate().collect();
         let trial = |(place, variant): (usize, usize)| {
-            let at = At { block: number, variant, place: place as f64 / last, time: 0.0 };
+            let at = At {
+                block: number,
+                variant,
+                place: place as f64 / last,
+                time: 0.0,
+            };
             self.trial(run, at, machine, added)
         };
         let trials = places.into_iter().map(trial).collect();
-        Block { number, order, trials, seconds: Some(10.0), ..Block::default() }
+        Block {
+            number,
+            order,
+            trials,
+            seconds: Some(10.0),
+            ..Block::default()
+        }
     }
 
     fn trial(&mut self, run: Run, at: At, machine: f64, added: &impl Fn(At) -> f64) -> Trial {
@@ -162,7 +226,10 @@ impl Maker {
         }
         let luck = machine + self.noise.normal() * run.between;
         // A heap that grows at first and is collected now and then.
-        let (base, fills) = (80.0 + 5.0 * self.noise.normal(), 20.0 + 5.0 * self.noise.normal());
+        let (base, fills) = (
+            80.0 + 5.0 * self.noise.normal(),
+            20.0 + 5.0 * self.noise.normal(),
+        );
         let slices = (0..run.slices).map(|index| {
             let time = index as f64 / (run.slices.max(2) as f64 - 1.0);
             let log = luck + self.noise.normal() * run.within + added(At { time, ..at });
@@ -176,20 +243,36 @@ impl Maker {
             slice
         });
         let slices = slices.collect();
-        Trial { started, slices, ended }
+        Trial {
+            started,
+            slices,
+            ended,
+        }
     }
 }
 
 /// Creates a service with a number of processors and of workers.
 pub fn service_of(cpus: usize, workers: Option<u32>) -> ServiceStarted {
     let cpus = (0..cpus).collect();
-    ServiceStarted { service: "api".into(), pid: 1, port: 1, cpus, workers, ..ServiceStarted::default() }
+    ServiceStarted {
+        service: "api".into(),
+        pid: 1,
+        port: 1,
+        cpus,
+        workers,
+        ..ServiceStarted::default()
+    }
 }
 
 /// Use of a process at its limit.
 fn used(slice: &Slice, rss_bytes: u64) -> ServiceUse {
     let cpu_ns = (slice.counts.window_ns + slice.counts.drain_ns) * 98 / 100;
-    ServiceUse { cpu_ns, rss_bytes, cpu_by_process_ns: vec![cpu_ns], ..slice.services[0].clone() }
+    ServiceUse {
+        cpu_ns,
+        rss_bytes,
+        cpu_by_process_ns: vec![cpu_ns],
+        ..slice.services[0].clone()
+    }
 }
 
 /// Sets the number of good responses in a slice.

@@ -10,8 +10,10 @@ const README: &str = include_str!("../../../../README.md");
 const GATE: &str = include_str!("../../../../scripts/ci/gate");
 const JUDGE: &str = include_str!("../../../../scripts/ci/judge");
 /// The action, and the one that judges its record in another job.
-const ACTIONS: [&str; 2] =
-    [include_str!("../../../../action.yml"), include_str!("../../../../verdict/action.yml")];
+const ACTIONS: [&str; 2] = [
+    include_str!("../../../../action.yml"),
+    include_str!("../../../../verdict/action.yml"),
+];
 const WORKFLOWS: [&str; 2] = [
     include_str!("../../../../.github/workflows/check.yml"),
     include_str!("../../../../.github/workflows/release.yml"),
@@ -19,7 +21,10 @@ const WORKFLOWS: [&str; 2] = [
 
 /// The value below these keys.
 fn below<'a>(yaml: &'a Yaml<'_>, keys: &[&str]) -> &'a Yaml<'a> {
-    keys.iter().fold(yaml, |yaml, key| yaml.as_mapping_get(key).unwrap_or_else(|| panic!("no {key}")))
+    keys.iter().fold(yaml, |yaml, key| {
+        yaml.as_mapping_get(key)
+            .unwrap_or_else(|| panic!("no {key}"))
+    })
 }
 
 fn steps<'a>(yaml: &'a Yaml<'_>, keys: &[&str]) -> &'a Vec<Yaml<'a>> {
@@ -45,16 +50,29 @@ fn texts<'a>(yaml: &'a Yaml<'_>, found: &mut Vec<&'a str>) {
 fn commands(script: &str) -> Vec<(String, Vec<String>)> {
     let script = script.replace("\\\n", " ");
     let mut found = Vec::new();
-    for line in script.lines().filter(|line| !line.trim_start().starts_with('#')) {
-        let words = || line.split_whitespace().map(|word| word.trim_start_matches("flags+=("));
+    for line in script
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'))
+    {
+        let words = || {
+            line.split_whitespace()
+                .map(|word| word.trim_start_matches("flags+=("))
+        };
         let flags = |from: usize| {
-            let of_ours =
-                words().skip(from).take_while(|word| !["|", "||", "&&", ">", ">>", "-f"].contains(word));
+            let of_ours = words()
+                .skip(from)
+                .take_while(|word| !["|", "||", "&&", ">", ">>", "-f"].contains(word));
             let flags = of_ours.filter(|word| word.starts_with("--") && *word != "--");
-            flags.map(|word| word.trim_end_matches([')', ';']).to_owned()).collect::<Vec<_>>()
+            flags
+                .map(|word| word.trim_end_matches([')', ';']).to_owned())
+                .collect::<Vec<_>>()
         };
         match words().position(|word| word == "proofload" || word.ends_with("/release/proofload")) {
-            Some(at) => found.extend(words().nth(at + 1).map(|verb| (verb.to_owned(), flags(at + 2)))),
+            Some(at) => found.extend(
+                words()
+                    .nth(at + 1)
+                    .map(|verb| (verb.to_owned(), flags(at + 2))),
+            ),
             None if line.contains("flags+=(") => found.push(("run".to_owned(), flags(0))),
             None => {}
         }
@@ -67,10 +85,18 @@ fn check(scripts: &[&str]) -> BTreeSet<String> {
     let cli = crate::Cli::command();
     let mut verbs = BTreeSet::new();
     for (verb, flags) in scripts.iter().flat_map(|script| commands(script)) {
-        let Some(command) = cli.find_subcommand(&verb) else { continue };
-        let known: Vec<&str> = command.get_arguments().filter_map(|argument| argument.get_long()).collect();
+        let Some(command) = cli.find_subcommand(&verb) else {
+            continue;
+        };
+        let known: Vec<&str> = command
+            .get_arguments()
+            .filter_map(|argument| argument.get_long())
+            .collect();
         for flag in &flags {
-            assert!(known.contains(&flag.trim_start_matches("--")), "proofload {verb} has no {flag}");
+            assert!(
+                known.contains(&flag.trim_start_matches("--")),
+                "proofload {verb} has no {flag}"
+            );
         }
         verbs.insert(verb);
     }
@@ -79,16 +105,29 @@ fn check(scripts: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn the_actions_run_commands_that_exist() {
-    assert_eq!(check(&[GATE, JUDGE]).into_iter().collect::<Vec<_>>(), ["gate", "report", "run"]);
+    assert_eq!(
+        check(&[GATE, JUDGE]).into_iter().collect::<Vec<_>>(),
+        ["gate", "report", "run"]
+    );
     for text in ACTIONS {
         let action = parsed(text);
         let steps = steps(&action, &["runs", "steps"]).iter();
         for script in steps.filter_map(|step| step.as_mapping_get("run")?.as_str()) {
-            assert!(!script.contains("${{"), "what it stands for would be run: {script}");
+            assert!(
+                !script.contains("${{"),
+                "what it stands for would be run: {script}"
+            );
         }
         let inputs = below(&action, &["inputs"]);
-        for used in text.split("inputs.").skip(1).filter_map(|rest| rest.split([' ', '}']).next()) {
-            assert!(inputs.as_mapping_get(used).is_some(), "there is no input {used}");
+        for used in text
+            .split("inputs.")
+            .skip(1)
+            .filter_map(|rest| rest.split([' ', '}']).next())
+        {
+            assert!(
+                inputs.as_mapping_get(used).is_some(),
+                "there is no input {used}"
+            );
         }
     }
 }
@@ -98,42 +137,72 @@ fn the_actions_run_commands_that_exist() {
 #[test]
 fn the_gate_hides_the_runners_files() {
     let is_token = |name: &&str| name.ends_with("TOKEN") || name.starts_with("CI_");
-    for name in machine::CI_VARIABLES.split_whitespace().filter(|name| !is_token(name)) {
-        let pattern = if name.ends_with('_') { format!(" {name}*") } else { format!(" {name} ") };
-        assert!(GATE.replace(')', " ").contains(&pattern), "scripts/ci/gate passes {name} on");
+    for name in machine::CI_VARIABLES
+        .split_whitespace()
+        .filter(|name| !is_token(name))
+    {
+        let pattern = if name.ends_with('_') {
+            format!(" {name}*")
+        } else {
+            format!(" {name} ")
+        };
+        assert!(
+            GATE.replace(')', " ").contains(&pattern),
+            "scripts/ci/gate passes {name} on"
+        );
     }
 }
 
 #[test]
 fn actions_of_others_are_pinned() {
-    let used = ACTIONS.iter().chain(&WORKFLOWS).chain([&PAGE, &README]).flat_map(|text| text.lines());
+    let used = ACTIONS
+        .iter()
+        .chain(&WORKFLOWS)
+        .chain([&PAGE, &README])
+        .flat_map(|text| text.lines());
     for line in used.filter(|line| line.trim_start_matches([' ', '-']).starts_with("uses: ")) {
         let (_, pin) = line.split_once('@').expect("a version");
         let (commit, version) = pin.split_once(" # v").unwrap_or((pin, ""));
         let is_commit = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-        assert!(is_commit && !version.is_empty() || pin == "COMMIT", "{line}");
+        assert!(
+            is_commit && !version.is_empty() || pin == "COMMIT",
+            "{line}"
+        );
     }
 }
 
 /// The YAML blocks in the page: the workflow, the one for forks, and GitLab's.
 fn blocks() -> [Yaml<'static>; 3] {
-    let blocks = PAGE.split("```yaml\n").skip(1).filter_map(|rest| rest.split("\n```").next());
+    let blocks = PAGE
+        .split("```yaml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("\n```").next());
     let blocks: Vec<Yaml<'_>> = blocks.map(parsed).collect();
-    blocks.try_into().unwrap_or_else(|found: Vec<_>| panic!("{} blocks of YAML", found.len()))
+    blocks
+        .try_into()
+        .unwrap_or_else(|found: Vec<_>| panic!("{} blocks of YAML", found.len()))
 }
 
 /// Checks that a job uses this action of ours with existing inputs.
 fn check_inputs(job: &Yaml<'_>, action: usize) {
     let name = ["/proofload@", "/proofload/verdict@"][action];
     let is_ours = |step: &&Yaml<'_>| {
-        step.as_mapping_get("uses").and_then(Yaml::as_str).is_some_and(|uses| uses.contains(name))
+        step.as_mapping_get("uses")
+            .and_then(Yaml::as_str)
+            .is_some_and(|uses| uses.contains(name))
     };
-    let ours = steps(job, &["steps"]).iter().find(is_ours).expect("a step of ours");
+    let ours = steps(job, &["steps"])
+        .iter()
+        .find(is_ours)
+        .expect("a step of ours");
     let action = parsed(ACTIONS[action]);
     let inputs = below(&action, &["inputs"]);
     for (key, _) in below(ours, &["with"]).as_mapping().expect("inputs") {
         let key = key.as_str().expect("a key");
-        assert!(inputs.as_mapping_get(key).is_some(), "the action has no input {key}");
+        assert!(
+            inputs.as_mapping_get(key).is_some(),
+            "the action has no input {key}"
+        );
     }
 }
 
@@ -141,16 +210,31 @@ fn check_inputs(job: &Yaml<'_>, action: usize) {
 fn the_pages_workflows_use_inputs_that_exist() {
     let [workflow, forks, gitlab] = blocks();
     check_inputs(below(&workflow, &["jobs", "gate"]), 0);
-    for job in [below(&workflow, &["jobs", "verdict"]), below(&forks, &["jobs", "comment"])] {
+    for job in [
+        below(&workflow, &["jobs", "verdict"]),
+        below(&forks, &["jobs", "comment"]),
+    ] {
         check_inputs(job, 1);
-        assert_eq!(steps(job, &["steps"]).len(), 1, "it has none of the code that it judges");
+        assert_eq!(
+            steps(job, &["steps"]).len(),
+            1,
+            "it has none of the code that it judges"
+        );
     }
-    let rights = below(&workflow, &["jobs", "gate", "permissions"]).as_mapping().expect("rights");
+    let rights = below(&workflow, &["jobs", "gate", "permissions"])
+        .as_mapping()
+        .expect("rights");
     let rights = rights.iter().map(|(of, to)| (of.as_str(), to.as_str()));
-    assert_eq!(rights.collect::<Vec<_>>(), [(Some("contents"), Some("read"))]);
+    assert_eq!(
+        rights.collect::<Vec<_>>(),
+        [(Some("contents"), Some("read"))]
+    );
     let allowed = &steps(&gitlab, &["performance", "allow_failure", "exit_codes"])[0];
     assert_eq!(allowed.as_integer(), Some(i64::from(crate::exit::OPEN)));
     let mut scripts = Vec::new();
     texts(&gitlab, &mut scripts);
-    assert_eq!(check(&scripts).into_iter().collect::<Vec<_>>(), ["gate", "run"]);
+    assert_eq!(
+        check(&scripts).into_iter().collect::<Vec<_>>(),
+        ["gate", "run"]
+    );
 }

@@ -16,7 +16,10 @@ struct Shelf(tempfile::TempDir);
 impl Shelf {
     fn of(names: &[&str]) -> Shelf {
         let shelf = Shelf(tempfile::tempdir().expect("a folder"));
-        names.iter().zip(1..).for_each(|(name, day)| shelf.add(name, day));
+        names
+            .iter()
+            .zip(1..)
+            .for_each(|(name, day)| shelf.add(name, day));
         shelf
     }
 
@@ -48,7 +51,11 @@ impl Shelf {
 }
 
 fn names(gathered: &Gathered) -> Vec<&str> {
-    gathered.entries.iter().map(|entry| entry.name.as_str()).collect()
+    gathered
+        .entries
+        .iter()
+        .map(|entry| entry.name.as_str())
+        .collect()
 }
 
 #[test]
@@ -59,10 +66,16 @@ fn what_is_new_changed_or_gone_is_followed_and_nothing_else_is_read() {
     assert_eq!((names(&first), first.read), (vec!["b", "a", "größe"], 3));
     let essentials = first.entries[0].found.as_ref().expect("it can be read");
     assert!(
-        essentials.blocks == 10 && essentials.compared[0].estimate.is_some() && !first.entries[0].running
+        essentials.blocks == 10
+            && essentials.compared[0].estimate.is_some()
+            && !first.entries[0].running
     );
     let second = shelf.gathered();
-    assert_eq!((&second.entries, second.read), (&first.entries, 0), "by its summary it is the same");
+    assert_eq!(
+        (&second.entries, second.read),
+        (&first.entries, 0),
+        "by its summary it is the same"
+    );
 
     shelf.add("c", 9);
     fs::remove_dir_all(shelf.path("a")).expect("it goes");
@@ -72,8 +85,18 @@ fn what_is_new_changed_or_gone_is_followed_and_nothing_else_is_read() {
         events[..=before].to_owned()
     });
     let changed = shelf.gathered();
-    assert_eq!((names(&changed), changed.read), (vec!["b", "größe", "c"], 2));
-    assert_eq!(changed.entries[0].found.as_ref().expect("it can be read").ended, None);
+    assert_eq!(
+        (names(&changed), changed.read),
+        (vec!["b", "größe", "c"], 2)
+    );
+    assert_eq!(
+        changed.entries[0]
+            .found
+            .as_ref()
+            .expect("it can be read")
+            .ended,
+        None
+    );
     assert_eq!(shelf.read(), 0);
 }
 
@@ -81,10 +104,15 @@ fn what_is_new_changed_or_gone_is_followed_and_nothing_else_is_read() {
 fn what_was_made_after_a_clock_was_set_back_comes_last() {
     let shelf = Shelf::of(&["a", "b", "c"]);
     let order = "\"order\": [\"2026-01-03T23:59:59Z\", 1], \"created\":";
-    shelf.edit("a", "record.json", |text| text.replacen("\"created\":", order, 1));
+    shelf.edit("a", "record.json", |text| {
+        text.replacen("\"created\":", order, 1)
+    });
     for read in [3, 0] {
         let gathered = shelf.gathered();
-        assert_eq!((names(&gathered), gathered.read), (vec!["b", "c", "a"], read));
+        assert_eq!(
+            (names(&gathered), gathered.read),
+            (vec!["b", "c", "a"], read)
+        );
     }
 }
 
@@ -102,19 +130,32 @@ fn a_run_that_has_ended_leaves_its_summary() {
 #[test]
 fn records_that_cannot_be_read_are_listed_with_what_is_wrong() {
     let shelf = Shelf::of(&["sound", "cut", "newer", "contradictory"]);
-    shelf.edit("cut", "record.json", |text| text[..text.len() / 2].to_owned());
-    shelf.edit("newer", "record.json", |text| text.replacen("\"version\": 1", "\"version\": 99", 1));
+    shelf.edit("cut", "record.json", |text| {
+        text[..text.len() / 2].to_owned()
+    });
+    shelf.edit("newer", "record.json", |text| {
+        text.replacen("\"version\": 1", "\"version\": 99", 1)
+    });
     shelf.edit("contradictory", "record.json", |text| {
         text.replacen("\"candidate\": 1", "\"candidate\": 77", 1)
     });
     for read in [4, 2] {
         let gathered = shelf.gathered();
-        assert_eq!(gathered.read, read, "of what does not open no summary is kept");
+        assert_eq!(
+            gathered.read, read,
+            "of what does not open no summary is kept"
+        );
         let why = |entry: &HistoryEntry| entry.found.as_ref().err().cloned().unwrap_or_default();
-        let found: BTreeMap<&str, String> =
-            gathered.entries.iter().map(|entry| (entry.name.as_str(), why(entry))).collect();
+        let found: BTreeMap<&str, String> = gathered
+            .entries
+            .iter()
+            .map(|entry| (entry.name.as_str(), why(entry)))
+            .collect();
         assert_eq!(found["sound"], "");
-        assert!(found["cut"].contains("record.json") && found["newer"].contains("99"), "{found:?}");
+        assert!(
+            found["cut"].contains("record.json") && found["newer"].contains("99"),
+            "{found:?}"
+        );
         assert_eq!(found.len(), 4, "and the last, whatever is made of it");
     }
 }
@@ -147,7 +188,13 @@ fn where_no_summary_can_be_kept_everything_is_read_and_that_is_told() {
     for read in [2, 1] {
         let gathered = shelf.gathered();
         assert_eq!((names(&gathered), gathered.read), (vec!["a", "b"], read));
-        assert!(gathered.unkept.as_ref().is_some_and(|why| why.contains("/a: ")), "{gathered:?}");
+        assert!(
+            gathered
+                .unkept
+                .as_ref()
+                .is_some_and(|why| why.contains("/a: ")),
+            "{gathered:?}"
+        );
     }
     fs::set_permissions(shelf.path("a"), fs::Permissions::from_mode(0o755)).expect("it is ours");
 }
@@ -164,7 +211,11 @@ fn lengths_and_dates_are_times_and_anything_else_is_told() {
         ("2026-11-01T12:00:00+02:00", "2026-11-01T10:00:00Z"),
         ("19000y", "1970-01-01T00:00:00Z"),
     ] {
-        assert_eq!(at(text, now).map(|time| time.to_string()).as_deref(), Some(time), "{text}");
+        assert_eq!(
+            at(text, now).map(|time| time.to_string()).as_deref(),
+            Some(time),
+            "{text}"
+        );
     }
     for text in ["", "d", "-3d", "yesterday", "2026-13-01", "4000000000d"] {
         assert!(since(text).is_err(), "{text}");

@@ -100,9 +100,16 @@ fn lines(frame: LiveFrame<'_>, width: usize, height: usize) -> Vec<StyledLine> {
 }
 
 fn title(state: &LiveState, width: usize) -> StyledLine {
-    let (name, question) = (state.plan().name.clone(), state.plan().question.clone().unwrap_or_default());
+    let (name, question) = (
+        state.plan().name.clone(),
+        state.plan().question.clone().unwrap_or_default(),
+    );
     let room = width.saturating_sub(name.width() + 2);
-    vec![span(name, BOLD), span("  ", PLAIN), span(cut(&question, room), FAINT)]
+    vec![
+        span(name, BOLD),
+        span("  ", PLAIN),
+        span(cut(&question, room), FAINT),
+    ]
 }
 
 /// The current block, the time passed and the time left. With enough room, the time is also a bar.
@@ -114,12 +121,19 @@ fn place(frame: LiveFrame<'_>, width: usize) -> StyledLine {
         return vec![span(cut(&text, width), PLAIN)];
     }
     let done = (elapsed_s / (elapsed_s + left_s) * room as f64).round() as usize;
-    vec![span(text + "  ", PLAIN), span("━".repeat(done), CYAN), span("─".repeat(room - done), FAINT)]
+    vec![
+        span(text + "  ", PLAIN),
+        span("━".repeat(done), CYAN),
+        span("─".repeat(room - done), FAINT),
+    ]
 }
 
 fn doing(frame: LiveFrame<'_>) -> StyledLine {
     match frame.shown.stops {
-        true => vec![span("stopping: services are ended, then the report is drawn", WARN)],
+        true => vec![span(
+            "stopping: services are ended, then the report is drawn",
+            WARN,
+        )],
         false => vec![span(&frame.state.doing, PLAIN)],
     }
 }
@@ -131,14 +145,20 @@ fn alerts(state: &LiveState) -> Vec<StyledLine> {
     let all = model::quantity::many(state.requests, "request");
     if state.failed > 0 {
         let way = state.most_frequent_failure();
-        let way = way.map_or(String::new(), |(way, times)| format!(": {way} ({})", count(times)));
+        let way = way.map_or(String::new(), |(way, times)| {
+            format!(": {way} ({})", count(times))
+        });
         let text = format!("{} of {all} failed{way}", count(state.failed));
         lines.push(alert("errors  ", text, BAD));
     } else if state.requests > 0 {
         lines.push(alert("errors  ", format!("none in {all}"), FAINT));
     }
     if state.steal_share > STEAL_TOLD {
-        lines.push(alert("steal   ", format!("{} of the CPU time", share(state.steal_share)), WARN));
+        lines.push(alert(
+            "steal   ",
+            format!("{} of the CPU time", share(state.steal_share)),
+            WARN,
+        ));
     }
     lines
 }
@@ -147,13 +167,21 @@ fn alerts(state: &LiveState) -> Vec<StyledLine> {
 fn extra(frame: LiveFrame<'_>, height: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     if frame.shown.help {
-        lines
-            .extend(HELP.iter().map(|(key, text)| vec![span(format!("{key:<8}"), BOLD), span(*text, FAINT)]));
+        lines.extend(
+            HELP.iter()
+                .map(|(key, text)| vec![span(format!("{key:<8}"), BOLD), span(*text, FAINT)]),
+        );
     }
     if frame.shown.logs {
-        lines.push(vec![span("the services' last words, from the record's logs", FAINT)]);
+        lines.push(vec![span(
+            "the services' last words, from the record's logs",
+            FAINT,
+        )]);
         let logs = &frame.logs[frame.logs.len().saturating_sub((height / 3).max(3))..];
-        lines.extend(logs.iter().map(|line| vec![span(format!("  {line}"), PLAIN)]));
+        lines.extend(
+            logs.iter()
+                .map(|line| vec![span(format!("  {line}"), PLAIN)]),
+        );
         if logs.is_empty() {
             lines.push(vec![span("  nothing so far", FAINT)]);
         }
@@ -171,7 +199,11 @@ const HELP: [(&str, &str); 5] = [
 ];
 
 fn keys(shown: &ScreenRequests, width: usize) -> StyledLine {
-    let stop = if width < 60 { "stop" } else { "stop with what there is" };
+    let stop = if width < 60 {
+        "stop"
+    } else {
+        "stop with what there is"
+    };
     let keys = [("q", stop), ("l", "logs"), ("?", "help")];
     if !shown.keys {
         return vec![span("Ctrl-C stops with what there is", FAINT)];
@@ -184,8 +216,15 @@ fn keys(shown: &ScreenRequests, width: usize) -> StyledLine {
 /// first comparisons, the most recently measured variants, and the number of others.
 fn body(state: &LiveState, width: usize, room: usize) -> [Vec<StyledLine>; 2] {
     let each = if width >= ONE_LINE_FROM { 1 } else { 2 };
-    let widest = state.comparisons().map(|(label, _)| label.width()).max().unwrap_or(0).min(NAME_MAX);
-    let drawn = state.comparisons().flat_map(|(label, one)| comparison(state, &label, one, (width, widest)));
+    let widest = state
+        .comparisons()
+        .map(|(label, _)| label.width())
+        .max()
+        .unwrap_or(0)
+        .min(NAME_MAX);
+    let drawn = state
+        .comparisons()
+        .flat_map(|(label, one)| comparison(state, &label, one, (width, widest)));
     let mut comparisons: Vec<StyledLine> = drawn.collect();
     if !comparisons.is_empty() {
         let margin = share(state.plan().design.margin);
@@ -198,9 +237,14 @@ fn body(state: &LiveState, width: usize, room: usize) -> [Vec<StyledLine>; 2] {
     if comparisons.len() + variants.len() <= room {
         return [comparisons, variants];
     }
-    let for_comparisons = comparisons.len().min((room / 2).max(room.saturating_sub(variants.len())));
+    let for_comparisons = comparisons
+        .len()
+        .min((room / 2).max(room.saturating_sub(variants.len())));
     if comparisons.len() > for_comparisons {
-        let (all, fit) = ((comparisons.len() - 1) / each, for_comparisons.saturating_sub(1) / each);
+        let (all, fit) = (
+            (comparisons.len() - 1) / each,
+            for_comparisons.saturating_sub(1) / each,
+        );
         comparisons.truncate(fit * each);
         comparisons.extend((for_comparisons > 0).then(|| more(all - fit, "comparison")));
     }
@@ -220,7 +264,10 @@ fn body(state: &LiveState, width: usize, room: usize) -> [Vec<StyledLine>; 2] {
 
 fn more(number: usize, what: &str) -> StyledLine {
     let more = model::quantity::many(number as u64, &format!("more {what}"));
-    vec![span(format!("and {more}, which this terminal has no room for"), FAINT)]
+    vec![span(
+        format!("and {more}, which this terminal has no room for"),
+        FAINT,
+    )]
 }
 
 /// A comparison in one line, or in two if it is narrow: label, drawing, words.
@@ -238,11 +285,22 @@ fn comparison(
     let before = if one_line { widest } else { 0 };
     let room = width.saturating_sub(before + 2 + AXIS + 2 + text.width() + 2);
     let label = cut(label, if one_line { widest } else { width });
-    let mut spans = vec![span(if one_line { padded(&label, widest) } else { String::new() } + "  ", PLAIN)];
+    let mut spans = vec![span(
+        if one_line {
+            padded(&label, widest)
+        } else {
+            String::new()
+        } + "  ",
+        PLAIN,
+    )];
     spans.extend(axis(drawn, state.plan().design.margin, AXIS, style));
     spans.extend([span("  ", PLAIN), span(text, style)]);
     spans.extend(standing(comparison, room).map(|text| span(format!("  {text}"), FAINT)));
-    if one_line { vec![spans] } else { vec![vec![span(label, PLAIN)], spans] }
+    if one_line {
+        vec![spans]
+    } else {
+        vec![vec![span(label, PLAIN)], spans]
+    }
 }
 
 fn style(outcome: Outcome, drawn: Option<DrawnRatio>, withheld: bool) -> Style {
@@ -279,7 +337,10 @@ fn drawn(state: &LiveState, comparison: &ComparisonResult) -> Option<DrawnRatio>
     if comparison.outcome.has_no_ratio() || state.is_withheld() {
         return None;
     }
-    let estimate = comparison.estimate.as_ref().map(|of| (of.ratio, Some((of.low, of.high))));
+    let estimate = comparison
+        .estimate
+        .as_ref()
+        .map(|of| (of.ratio, Some((of.low, of.high))));
     let ratio = comparison.without_spread.or(comparison.ratio_so_far);
     estimate.or(ratio.map(|ratio| (ratio, None)))
 }
@@ -334,43 +395,84 @@ struct VariantsLayout {
 
 impl VariantsLayout {
     fn of(state: &LiveState, width: usize) -> VariantsLayout {
-        let longest = state.variants.iter().map(|trace| trace.name.width()).max().unwrap_or(0);
+        let longest = state
+            .variants
+            .iter()
+            .map(|trace| trace.name.width())
+            .max()
+            .unwrap_or(0);
         let longest = longest.max("variant".len()).min(NAME_MAX);
         // Name, then twice: two spaces, a sparkline, a figure.
-        let rest = |columns: usize| width.saturating_sub(longest.min(width / 3) + columns * (2 + FIGURE));
+        let rest =
+            |columns: usize| width.saturating_sub(longest.min(width / 3) + columns * (2 + FIGURE));
         let both = rest(2) / 2 >= *SPARK.start();
         let columns = if both { 2 } else { 1 };
         let spark = (rest(columns) / columns).clamp(*SPARK.start(), *SPARK.end());
         let name = longest.min(width.saturating_sub(columns * (2 + FIGURE + spark)).max(8));
         let (open_loop, withheld) = (state.record.is_open_loop(), state.is_withheld());
-        VariantsLayout { name, spark, both, percent: percent(state), open_loop, withheld }
+        VariantsLayout {
+            name,
+            spark,
+            both,
+            percent: percent(state),
+            open_loop,
+            withheld,
+        }
     }
 
     fn heading(&self) -> StyledLine {
         let column = self.spark + FIGURE;
         let response = format!("p{} response time", self.percent);
-        let time = if self.open_loop { response.as_str() } else { "median time" };
-        let time = if self.both { format!("  {:>column$}", cut(time, column)) } else { String::new() };
+        let time = if self.open_loop {
+            response.as_str()
+        } else {
+            "median time"
+        };
+        let time = if self.both {
+            format!("  {:>column$}", cut(time, column))
+        } else {
+            String::new()
+        };
         let name = format!("{:1$}", "variant", self.name);
-        vec![span(format!("{name}  {:>column$}{time}", "throughput"), FAINT)]
+        vec![span(
+            format!("{name}  {:>column$}{time}", "throughput"),
+            FAINT,
+        )]
     }
 
     fn line(&self, trace: &Trace) -> StyledLine {
         let mut spans = vec![span(padded(&cut(&trace.name, self.name), self.name), PLAIN)];
-        let rates: Vec<Option<f64>> = trace.slices.iter().map(|slice| Some(slice.rate_per_s)).collect();
+        let rates: Vec<Option<f64>> = trace
+            .slices
+            .iter()
+            .map(|slice| Some(slice.rate_per_s))
+            .collect();
         spans.extend(self.column(&rates, rate));
         if self.both {
-            let times: Vec<Option<f64>> = trace.slices.iter().map(|slice| slice.us(self.percent)).collect();
+            let times: Vec<Option<f64>> = trace
+                .slices
+                .iter()
+                .map(|slice| slice.us(self.percent))
+                .collect();
             spans.extend(self.column(&times, micros));
         }
         spans
     }
 
     fn column(&self, values: &[Option<f64>], figure: fn(f64) -> String) -> [StyledText; 3] {
-        let last = values.iter().rev().flatten().next().filter(|_| !self.withheld);
+        let last = values
+            .iter()
+            .rev()
+            .flatten()
+            .next()
+            .filter(|_| !self.withheld);
         let last = last.map(|value| figure(*value)).unwrap_or_default();
         let spark = span(sparkline(values, self.spark), CYAN);
-        [span("  ", PLAIN), spark, span(format!("{last:>FIGURE$}"), PLAIN)]
+        [
+            span("  ", PLAIN),
+            spark,
+            span(format!("{last:>FIGURE$}"), PLAIN),
+        ]
     }
 }
 
@@ -378,9 +480,12 @@ impl VariantsLayout {
 /// slices so far have enough requests.
 fn percent(state: &LiveState) -> f64 {
     let slices = || state.variants.iter().flat_map(|trace| &trace.slices);
-    let known = |percent: &f64| slices().all(|slice| slice.requests == 0 || slice.us(*percent).is_some());
+    let known =
+        |percent: &f64| slices().all(|slice| slice.requests == 0 || slice.us(*percent).is_some());
     let highest = PERCENT.iter().rev().copied().find(known);
-    highest.filter(|_| state.record.is_open_loop()).unwrap_or(PERCENT[0])
+    highest
+        .filter(|_| state.record.is_open_loop())
+        .unwrap_or(PERCENT[0])
 }
 
 /// The last figures as small bars, the newest on the right. The scale extends from the lowest to the highest,
@@ -389,7 +494,10 @@ fn sparkline(values: &[Option<f64>], width: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let shown = &values[values.len().saturating_sub(width)..];
     let known = || shown.iter().flatten().copied();
-    let (least, most) = (known().fold(f64::INFINITY, f64::min), known().fold(0.0, f64::max));
+    let (least, most) = (
+        known().fold(f64::INFINITY, f64::min),
+        known().fold(0.0, f64::max),
+    );
     let middle = (least + most) / 2.0;
     let (bottom, top) = (least.min(middle * 0.95), most.max(middle * 1.05));
     let bar = |value: &Option<f64>| match value {
@@ -422,7 +530,11 @@ fn cut(text: &str, columns: usize) -> String {
     while kept.width() >= columns.max(1) {
         kept.pop();
     }
-    if columns > 0 { format!("{kept}…") } else { kept }
+    if columns > 0 {
+        format!("{kept}…")
+    } else {
+        kept
+    }
 }
 
 #[cfg(test)]
@@ -431,7 +543,12 @@ mod tests {
 
     #[test]
     fn an_interval_tightens_against_the_margin_and_the_axis_holds_it() {
-        let axis = |drawn| axis(drawn, 0.03, 25, PLAIN).into_iter().map(|(cell, _)| cell).collect::<String>();
+        let axis = |drawn| {
+            axis(drawn, 0.03, 25, PLAIN)
+                .into_iter()
+                .map(|(cell, _)| cell)
+                .collect::<String>()
+        };
         let drawn = |low, ratio, high| axis(Some((ratio, Some((low, high)))));
         insta::assert_snapshot!([
             axis(None),

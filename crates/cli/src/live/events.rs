@@ -12,8 +12,8 @@ use analysis::{ComparisonResult, Conclusion, Outcome};
 use lab::{Connecting, Doing, Progress, Update, UpdateNews};
 use plan::{Metric, Plan};
 use record::{
-    ConnectedGenerator, EndReason, Event, GeneratorLost, Header, Prepared, RateChosen, Record, Slice,
-    SliceKind,
+    ConnectedGenerator, EndReason, Event, GeneratorLost, Header, Prepared, RateChosen, Record,
+    Slice, SliceKind,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -275,9 +275,24 @@ pub enum PreparingNow {
 }
 
 pub fn started(header: &Header, directory: &Path) -> EventLine {
-    let Plan { name, question, variants, comparisons, design, measure, .. } = &header.plan;
-    let is_open = measure.as_ref().map_or(design.pacing().is_open(), |measure| measure.rates.is_some());
-    let called = |index: usize| variants.get(index).map(|variant| variant.name.clone()).unwrap_or_default();
+    let Plan {
+        name,
+        question,
+        variants,
+        comparisons,
+        design,
+        measure,
+        ..
+    } = &header.plan;
+    let is_open = measure
+        .as_ref()
+        .map_or(design.pacing().is_open(), |measure| measure.rates.is_some());
+    let called = |index: usize| {
+        variants
+            .get(index)
+            .map(|variant| variant.name.clone())
+            .unwrap_or_default()
+    };
     let asked = |asked: &plan::Comparison| PlannedComparison {
         label: asked.label.clone(),
         baseline: called(asked.baseline),
@@ -292,12 +307,20 @@ pub fn started(header: &Header, directory: &Path) -> EventLine {
         budget_s: design.budget.as_secs_f64(),
         margin_share: design.margin,
         metrics: design.metrics().collect(),
-        load_loop: if is_open { EventLoop::Open } else { EventLoop::Closed },
+        load_loop: if is_open {
+            EventLoop::Open
+        } else {
+            EventLoop::Closed
+        },
         withheld: design.looks.waits_for_end(),
         variants: (0..variants.len()).map(called).collect(),
         comparisons: comparisons.iter().map(asked).collect(),
     };
-    EventLine { events_version: Some(VERSION), what, elapsed_s: 0.0 }
+    EventLine {
+        events_version: Some(VERSION),
+        what,
+        elapsed_s: 0.0,
+    }
 }
 
 /// The lines for an update that `state` has taken in.
@@ -307,7 +330,11 @@ pub fn of(state: &LiveState, update: &Update<'_>) -> Vec<EventLine> {
         UpdateNews::Progress(progress) => under_way(state, progress).into_iter().collect(),
         UpdateNews::Event(event) => happened(state, event).into_iter().collect(),
     };
-    let line = |what| EventLine { events_version: None, what, elapsed_s: update.elapsed_s };
+    let line = |what| EventLine {
+        events_version: None,
+        what,
+        elapsed_s: update.elapsed_s,
+    };
     told.into_iter().map(line).collect()
 }
 
@@ -333,35 +360,71 @@ pub fn ended(record: &Record) -> EventLine {
         | None => (None, None),
     };
     let reason = reason.map_or("record_failed", EndReason::name).to_owned();
-    afterwards(record, EventKind::Ended { reason, text, needed_s })
+    afterwards(
+        record,
+        EventKind::Ended {
+            reason,
+            text,
+            needed_s,
+        },
+    )
 }
 
 /// A line that follows the run.
 pub fn afterwards(record: &Record, what: EventKind) -> EventLine {
     let elapsed_s = record.ended.as_ref().map_or(0.0, |ended| ended.seconds);
-    EventLine { events_version: None, what, elapsed_s }
+    EventLine {
+        events_version: None,
+        what,
+        elapsed_s,
+    }
 }
 
 /// The line of an event. `None` for events that are only in the record.
 fn happened(state: &LiveState, event: &Event) -> Option<EventKind> {
     Some(match event {
-        Event::GeneratorsConnected(generators) => EventKind::Connected { generators: generators.clone() },
+        Event::GeneratorsConnected(generators) => EventKind::Connected {
+            generators: generators.clone(),
+        },
         Event::GeneratorLost(lost) => EventKind::GeneratorLost(lost.clone()),
-        Event::Prepared(Prepared { name, made, seconds: took_s, bytes: size_bytes, .. }) => {
-            EventKind::Prepared { name: name.clone(), made: *made, took_s: *took_s, size_bytes: *size_bytes }
-        }
-        Event::RateChosen(RateChosen { per_s: rate_per_s, share: capacity_share, .. }) => {
-            EventKind::RateChosen { rate_per_s: *rate_per_s, capacity_share: *capacity_share }
-        }
+        Event::Prepared(Prepared {
+            name,
+            made,
+            seconds: took_s,
+            bytes: size_bytes,
+            ..
+        }) => EventKind::Prepared {
+            name: name.clone(),
+            made: *made,
+            took_s: *took_s,
+            size_bytes: *size_bytes,
+        },
+        Event::RateChosen(RateChosen {
+            per_s: rate_per_s,
+            share: capacity_share,
+            ..
+        }) => EventKind::RateChosen {
+            rate_per_s: *rate_per_s,
+            capacity_share: *capacity_share,
+        },
         Event::BlockStarted { block, order } => {
-            let order = order.iter().map(|index| state.name(*index).to_owned()).collect();
-            EventKind::BlockStarted { block: *block, order }
+            let order = order
+                .iter()
+                .map(|index| state.name(*index).to_owned())
+                .collect();
+            EventKind::BlockStarted {
+                block: *block,
+                order,
+            }
         }
         Event::Slice(slice) => slice_ended(state, slice),
-        Event::BlockDropped { block, why } => EventKind::BlockDropped { block: *block, why: why.clone() },
-        Event::Ended(_) | Event::TrialStarted(_) => {
-            EventKind::Notice { text: super::said(state, UpdateNews::Event(event))? }
-        }
+        Event::BlockDropped { block, why } => EventKind::BlockDropped {
+            block: *block,
+            why: why.clone(),
+        },
+        Event::Ended(_) | Event::TrialStarted(_) => EventKind::Notice {
+            text: super::said(state, UpdateNews::Event(event))?,
+        },
         Event::TrialEnded(_)
         | Event::BlockEnded { .. }
         | Event::ConnectionsChosen(_)
@@ -376,26 +439,47 @@ fn happened(state: &LiveState, event: &Event) -> Option<EventKind> {
 fn under_way(state: &LiveState, progress: Progress<'_>) -> Option<EventKind> {
     let (block, named) = (state.block(), |variant| state.name(variant).to_owned());
     Some(match progress {
-        Progress::Connecting(Connecting { waiting, for_now }) => {
-            EventKind::Connecting { waiting: waiting.to_vec(), for_s: for_now.as_secs_f64() }
-        }
+        Progress::Connecting(Connecting { waiting, for_now }) => EventKind::Connecting {
+            waiting: waiting.to_vec(),
+            for_s: for_now.as_secs_f64(),
+        },
         Progress::Preparing { name, doing } => {
             let (doing, for_s) = match doing {
                 Preparing::Waiting => (PreparingNow::Waiting, 0.0),
                 Preparing::Making(for_now) => (PreparingNow::Making, for_now.as_secs_f64()),
             };
-            EventKind::Preparing { name: name.to_owned(), doing, for_s }
+            EventKind::Preparing {
+                name: name.to_owned(),
+                doing,
+                for_s,
+            }
         }
-        Progress::Trial { doing, variant } => EventKind::Trial { block, variant: named(variant), doing },
-        Progress::Explaining { variants, rounds, seconds } => {
-            EventKind::Explaining { variants, rounds, about_s: seconds }
-        }
-        Progress::Capturing { round, kind, variant } => {
-            EventKind::Capturing { round, variant: named(variant), what: super::captured(kind).to_owned() }
-        }
-        Progress::NotExplained(_) => {
-            EventKind::Notice { text: super::said(state, UpdateNews::Progress(progress))? }
-        }
+        Progress::Trial { doing, variant } => EventKind::Trial {
+            block,
+            variant: named(variant),
+            doing,
+        },
+        Progress::Explaining {
+            variants,
+            rounds,
+            seconds,
+        } => EventKind::Explaining {
+            variants,
+            rounds,
+            about_s: seconds,
+        },
+        Progress::Capturing {
+            round,
+            kind,
+            variant,
+        } => EventKind::Capturing {
+            round,
+            variant: named(variant),
+            what: super::captured(kind).to_owned(),
+        },
+        Progress::NotExplained(_) => EventKind::Notice {
+            text: super::said(state, UpdateNews::Progress(progress))?,
+        },
         Progress::Concluded(_) => return None,
     })
 }
@@ -436,7 +520,9 @@ fn concluded(state: &LiveState, conclusion: &Conclusion) -> Vec<EventKind> {
             metric: comparison.metric,
             blocks: estimate.map_or(blocks, |estimate| estimate.blocks),
             withheld: conclusion.awaits_look,
-            ratio: ratio.or(comparison.without_spread).or(comparison.ratio_so_far),
+            ratio: ratio
+                .or(comparison.without_spread)
+                .or(comparison.ratio_so_far),
             low: estimate.map(|estimate| estimate.low),
             high: estimate.map(|estimate| estimate.high),
             outcome: known.then_some(comparison.outcome),
@@ -444,7 +530,9 @@ fn concluded(state: &LiveState, conclusion: &Conclusion) -> Vec<EventKind> {
             no_success: comparison.no_success.clone(),
         }
     };
-    std::iter::once(ended).chain(conclusion.comparisons.iter().map(estimate)).collect()
+    std::iter::once(ended)
+        .chain(conclusion.comparisons.iter().map(estimate))
+        .collect()
 }
 
 /// Writes events to stdout.
@@ -458,9 +546,14 @@ impl EventStream {
         let (lines, received) = channel::<Vec<u8>>();
         let write = move || {
             let mut out = io::stdout();
-            received.into_iter().try_for_each(|line| out.write_all(&line).and_then(|()| out.flush()))
+            received
+                .into_iter()
+                .try_for_each(|line| out.write_all(&line).and_then(|()| out.flush()))
         };
-        Ok(EventStream { lines, thread: thread::Builder::new().name("events".into()).spawn(write)? })
+        Ok(EventStream {
+            lines,
+            thread: thread::Builder::new().name("events".into()).spawn(write)?,
+        })
     }
 
     pub fn send(&self, line: &EventLine) {

@@ -65,19 +65,38 @@ impl Screen {
         wake.set_nonblocking(true)?;
         woken.set_nonblocking(true)?;
         let (noticed, shown) = (Instant::now(), ScreenRequests::default());
-        let inner = Mutex::new(Inner { state, noticed, shown, said: Vec::new(), drawn: false });
+        let inner = Mutex::new(Inner {
+            state,
+            noticed,
+            shown,
+            said: Vec::new(),
+            drawn: false,
+        });
         Ok((Screen(Arc::new(ScreenShared { inner, wake })), woken))
     }
 
     /// Starts drawing. Keys may request the end of the program.
-    pub fn view(&self, woken: UnixStream, logs: PathBuf, styled: bool) -> io::Result<JoinHandle<()>> {
+    pub fn view(
+        &self,
+        woken: UnixStream,
+        logs: PathBuf,
+        styled: bool,
+    ) -> io::Result<JoinHandle<()>> {
         self.lock().shown.keys = io::IsTerminal::is_terminal(&io::stdin());
         let (screen, surface) = (self.clone(), Surface::new(styled));
-        let mut painter = Painter { screen, woken, logs, surface, drawn: None };
+        let mut painter = Painter {
+            screen,
+            woken,
+            logs,
+            surface,
+            drawn: None,
+        };
         terminal::leave_on_panic();
         signals::on_suspend(terminal::leave)?;
         self.lock().drawn = true;
-        thread::Builder::new().name("view".into()).spawn(move || painter.work())
+        thread::Builder::new()
+            .name("view".into())
+            .spawn(move || painter.work())
     }
 
     /// Merges an update, and then calls `look` with the state.
@@ -137,7 +156,12 @@ struct Painter {
 impl Painter {
     fn work(&mut self) {
         // Without it a new size is noticed a second later.
-        let resized = self.screen.0.wake.try_clone().and_then(|wake| pipe::register(SIGWINCH, wake));
+        let resized = self
+            .screen
+            .0
+            .wake
+            .try_clone()
+            .and_then(|wake| pipe::register(SIGWINCH, wake));
         while self.screen.lock().drawn {
             self.follow_the_shell();
             if terminal::is_taken() {
@@ -167,18 +191,33 @@ impl Painter {
         }
         // Other output may follow the earlier drawing.
         self.surface.forget();
-        if ours { terminal::take(self.screen.lock().shown.keys) } else { terminal::give_back() }
+        if ours {
+            terminal::take(self.screen.lock().shown.keys)
+        } else {
+            terminal::give_back()
+        }
     }
 
     fn draw(&mut self) {
-        let Some((columns, rows)) = terminal::size() else { return };
+        let Some((columns, rows)) = terminal::size() else {
+            return;
+        };
         let wants_logs = self.screen.lock().shown.logs;
-        let logs = if wants_logs { last_lines(&self.logs) } else { Vec::new() };
+        let logs = if wants_logs {
+            last_lines(&self.logs)
+        } else {
+            Vec::new()
+        };
         let (lines, said) = {
             let mut inner = self.screen.lock();
             let said = std::mem::take(&mut inner.said);
             let since_s = inner.noticed.elapsed().as_secs_f64();
-            let frame = LiveFrame { state: &inner.state, shown: &inner.shown, logs: &logs, since_s };
+            let frame = LiveFrame {
+                state: &inner.state,
+                shown: &inner.shown,
+                logs: &logs,
+                since_s,
+            };
             (draw(frame, columns, rows), said)
         };
         put(&self.surface.paint(&said, &lines, columns));
@@ -197,13 +236,21 @@ impl Painter {
         if self.screen.lock().shown.keys && terminal::is_taken() && terminal::is_ours() {
             sources.push(PollFd::new(&stdin, PollFlags::IN));
         }
-        let until = Timespec { tv_sec: RENEWED_EVERY.as_secs() as i64, tv_nsec: 0 };
+        let until = Timespec {
+            tv_sec: RENEWED_EVERY.as_secs() as i64,
+            tv_nsec: 0,
+        };
         let _ = poll(&mut sources, Some(&until));
-        if sources.get(1).is_some_and(|stdin| !stdin.revents().is_empty()) {
+        if sources
+            .get(1)
+            .is_some_and(|stdin| !stdin.revents().is_empty())
+        {
             self.read_keys();
         }
         // News come in groups, which are drawn together.
-        let rest = self.drawn.map(|drawn| AT_MOST_EVERY.saturating_sub(drawn.elapsed()));
+        let rest = self
+            .drawn
+            .map(|drawn| AT_MOST_EVERY.saturating_sub(drawn.elapsed()));
         if let Some(rest) = rest.filter(|rest| !rest.is_zero() && self.screen.lock().drawn) {
             thread::sleep(rest);
         }
@@ -252,7 +299,10 @@ impl ScreenRequests {
         if bytes.contains(&ESCAPE) || bytes.len() >= PASTED_FROM {
             return 0;
         }
-        bytes.iter().filter(|byte| self.key(byte.to_ascii_lowercase())).count()
+        bytes
+            .iter()
+            .filter(|byte| self.key(byte.to_ascii_lowercase()))
+            .count()
     }
 
     /// Handles a key and returns whether it requests the end.
@@ -272,21 +322,37 @@ impl ScreenRequests {
 /// there are none.
 fn last_lines(logs: &Path) -> Vec<String> {
     let written = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
-    let entries = fs::read_dir(logs).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut logs: Vec<(SystemTime, PathBuf)> =
-        entries.filter_map(|path| Some((written(&path)?, path))).collect();
+    let entries = fs::read_dir(logs)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let mut logs: Vec<(SystemTime, PathBuf)> = entries
+        .filter_map(|path| Some((written(&path)?, path)))
+        .collect();
     logs.sort_by(|one, other| other.cmp(one));
     logs.truncate(LOGS_MAX);
     // The newest last, as in a log.
-    let mut lines: Vec<String> = logs.iter().rev().flat_map(|(_, path)| of_one(path)).collect();
+    let mut lines: Vec<String> = logs
+        .iter()
+        .rev()
+        .flat_map(|(_, path)| of_one(path))
+        .collect();
     lines.drain(..lines.len().saturating_sub(LINES_MAX));
     lines
 }
 
 fn of_one(path: &Path) -> Vec<String> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let text = tail(path).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     let last = &lines[lines.len().saturating_sub(LINES_MAX / LOGS_MAX)..];
     let shown = |line: &&str| format!("{name}: {}", print::without_secrets(&without_control(line)));
     last.iter().map(shown).collect()
@@ -295,7 +361,11 @@ fn of_one(path: &Path) -> Vec<String> {
 /// Removes colours and control sequences of services.
 fn without_control(line: &str) -> String {
     let line = anstream::adapter::strip_str(line).to_string();
-    let line: String = line.replace('\t', "  ").chars().filter(|letter| !letter.is_control()).collect();
+    let line: String = line
+        .replace('\t', "  ")
+        .chars()
+        .filter(|letter| !letter.is_control())
+        .collect();
     model::text::line(&line)
 }
 
@@ -317,22 +387,43 @@ mod tests {
     #[test]
     fn the_last_lines_are_told_with_their_log_and_without_what_moves_a_cursor() {
         let folder = tempfile::tempdir().expect("a folder");
-        assert_eq!(last_lines(&folder.path().join("nowhere")), Vec::<String>::new());
+        assert_eq!(
+            last_lines(&folder.path().join("nowhere")),
+            Vec::<String>::new()
+        );
         let long: String = (0..2000).map(|number| format!("line {number}\n")).collect();
-        fs::write(folder.path().join("block-01-a-api.log"), long + "\x1b[2J\x1b[31mred\x07\tend\n\n")
-            .expect("a log");
+        fs::write(
+            folder.path().join("block-01-a-api.log"),
+            long + "\x1b[2J\x1b[31mred\x07\tend\n\n",
+        )
+        .expect("a log");
         let lines = last_lines(folder.path());
-        assert_eq!((lines.len(), lines[0].as_str()), (LINES_MAX / LOGS_MAX, "block-01-a-api: line 1995"));
-        assert_eq!(lines.last().map(String::as_str), Some("block-01-a-api: red  end"));
+        assert_eq!(
+            (lines.len(), lines[0].as_str()),
+            (LINES_MAX / LOGS_MAX, "block-01-a-api: line 1995")
+        );
+        assert_eq!(
+            lines.last().map(String::as_str),
+            Some("block-01-a-api: red  end")
+        );
     }
 
     #[test]
     fn letters_are_keys_and_cursor_keys_or_pasted_text_are_not() {
         let mut shown = ScreenRequests::default();
-        for nothing in
-            [&b"\x1b[A"[..], b"\x1bOP", b"\x1b[200~qps\x1b[201~", b"make quick", b"x\n\xc3\xa9", b""]
-        {
-            assert_eq!((shown.press(nothing), &shown), (0, &ScreenRequests::default()), "{nothing:?}");
+        for nothing in [
+            &b"\x1b[A"[..],
+            b"\x1bOP",
+            b"\x1b[200~qps\x1b[201~",
+            b"make quick",
+            b"x\n\xc3\xa9",
+            b"",
+        ] {
+            assert_eq!(
+                (shown.press(nothing), &shown),
+                (0, &ScreenRequests::default()),
+                "{nothing:?}"
+            );
         }
         assert_eq!(shown.press(b"l?"), 0);
         assert!(shown.logs && shown.help);

@@ -20,7 +20,8 @@ use anstyle::Style;
 use rustix::io::write;
 use rustix::process::getpgrp;
 use rustix::termios::{
-    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr,
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcgetwinsize,
+    tcsetattr,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -75,7 +76,9 @@ pub fn take(keys: bool) {
     if !keys || !is_in_front(io::stdin()) {
         return;
     }
-    let Ok(found) = tcgetattr(io::stdin()) else { return };
+    let Ok(found) = tcgetattr(io::stdin()) else {
+        return;
+    };
     let found = FOUND.get_or_init(|| found);
     let mut modes = found.clone();
     modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
@@ -132,12 +135,19 @@ pub struct Surface {
 impl Surface {
     /// An empty surface, with or without styles.
     pub fn new(styled: bool) -> Surface {
-        Surface { lines: Vec::new(), columns: 0, styled }
+        Surface {
+            lines: Vec::new(),
+            columns: 0,
+            styled,
+        }
     }
 
     /// The bytes that print a message above, and then the lines. Empty if nothing changes.
     pub fn paint(&mut self, said: &[String], lines: &[StyledLine], columns: u16) -> String {
-        let lines: Vec<Painted> = lines.iter().map(|line| painted(line, self.styled)).collect();
+        let lines: Vec<Painted> = lines
+            .iter()
+            .map(|line| painted(line, self.styled))
+            .collect();
         let mut out = String::new();
         if !said.is_empty() || columns != self.columns {
             out += &self.erase(columns);
@@ -155,16 +165,28 @@ impl Surface {
             out += &self.renewed(&lines);
         }
         (self.lines, self.columns) = (lines, columns);
-        if out.is_empty() { out } else { format!("{BEGIN}{out}{END}") }
+        if out.is_empty() {
+            out
+        } else {
+            format!("{BEGIN}{out}{END}")
+        }
     }
 
     /// The bytes that remove everything, on a terminal with its current width: in a narrower terminal lines
     /// have wrapped.
     pub fn erase(&mut self, columns: u16) -> String {
         let columns = usize::from(columns).max(1);
-        let rows: usize = self.lines.iter().map(|line| line.columns.div_ceil(columns).max(1)).sum();
+        let rows: usize = self
+            .lines
+            .iter()
+            .map(|line| line.columns.div_ceil(columns).max(1))
+            .sum();
         self.lines.clear();
-        if rows == 0 { String::new() } else { format!("{}{TO_END_OF_SCREEN}", up(rows)) }
+        if rows == 0 {
+            String::new()
+        } else {
+            format!("{}{TO_END_OF_SCREEN}", up(rows))
+        }
     }
 
     /// Leaves the lines on the screen, because other output follows them.
@@ -174,15 +196,26 @@ impl Surface {
 
     /// The bytes that overwrite the existing lines. Nothing is cleared before, to avoid flicker.
     fn renewed(&self, lines: &[Painted]) -> String {
-        let texts: Vec<String> = lines.iter().map(|line| format!("{}{TO_END_OF_LINE}", line.text)).collect();
-        let rest = if lines.len() < self.lines.len() { TO_END_OF_SCREEN } else { "" };
+        let texts: Vec<String> = lines
+            .iter()
+            .map(|line| format!("{}{TO_END_OF_LINE}", line.text))
+            .collect();
+        let rest = if lines.len() < self.lines.len() {
+            TO_END_OF_SCREEN
+        } else {
+            ""
+        };
         format!("{}{}{rest}", up(self.lines.len()), texts.join("\r\n"))
     }
 }
 
 /// Moves the cursor from the last row to the start of the first of `rows`.
 fn up(rows: usize) -> String {
-    if rows > 1 { format!("\r\x1b[{}A", rows - 1) } else { "\r".to_owned() }
+    if rows > 1 {
+        format!("\r\x1b[{}A", rows - 1)
+    } else {
+        "\r".to_owned()
+    }
 }
 
 fn painted(line: &StyledLine, styled: bool) -> Painted {
@@ -197,7 +230,10 @@ fn painted(line: &StyledLine, styled: bool) -> Painted {
         text += part;
     }
     let _ = write!(text, "{now:#}");
-    Painted { text, columns: line.iter().map(|(part, _)| part.width()).sum() }
+    Painted {
+        text,
+        columns: line.iter().map(|(part, _)| part.width()).sum(),
+    }
 }
 
 #[cfg(test)]
@@ -205,41 +241,65 @@ mod tests {
     use super::*;
 
     fn lines(lines: &[&str]) -> Vec<StyledLine> {
-        lines.iter().map(|line| vec![(line.to_string(), Style::new())]).collect()
+        lines
+            .iter()
+            .map(|line| vec![(line.to_string(), Style::new())])
+            .collect()
     }
 
     fn shown(text: &str) -> String {
-        text.trim_start_matches(BEGIN).trim_end_matches(END).replace('\x1b', "^").replace("\r\n", "|")
+        text.trim_start_matches(BEGIN)
+            .trim_end_matches(END)
+            .replace('\x1b', "^")
+            .replace("\r\n", "|")
     }
 
     #[test]
     fn what_is_there_is_written_over_and_nothing_is_cleared_before() {
         let mut surface = Surface::new(false);
-        assert_eq!(shown(&surface.paint(&[], &lines(&["one", "two", "three"]), 80)), "one|two|three");
+        assert_eq!(
+            shown(&surface.paint(&[], &lines(&["one", "two", "three"]), 80)),
+            "one|two|three"
+        );
         assert_eq!(surface.paint(&[], &lines(&["one", "two", "three"]), 80), "");
         assert_eq!(
             shown(&surface.paint(&[], &lines(&["one", "2", "three"]), 80)),
             "\r^[2Aone^[K|2^[K|three^[K"
         );
-        assert_eq!(shown(&surface.paint(&[], &lines(&["one"]), 80)), "\r^[2Aone^[K^[J");
-        assert_eq!(shown(&surface.paint(&[], &lines(&["one", "two"]), 80)), "\rone^[K|two^[K");
+        assert_eq!(
+            shown(&surface.paint(&[], &lines(&["one"]), 80)),
+            "\r^[2Aone^[K^[J"
+        );
+        assert_eq!(
+            shown(&surface.paint(&[], &lines(&["one", "two"]), 80)),
+            "\rone^[K|two^[K"
+        );
     }
 
     #[test]
     fn what_is_said_stays_above_and_a_narrower_window_is_cleaned_of_wrapped_lines() {
         let mut surface = Surface::new(false);
         surface.paint(&[], &lines(&["0123456789", "x"]), 80);
-        assert_eq!(shown(&surface.paint(&["said".into()], &lines(&["x"]), 80)), "\r^[1A^[Jsaid|x");
+        assert_eq!(
+            shown(&surface.paint(&["said".into()], &lines(&["x"]), 80)),
+            "\r^[1A^[Jsaid|x"
+        );
         surface.paint(&[], &lines(&["0123456789", "x"]), 80);
         // Ten columns are three rows of four, and one for the x.
         assert_eq!(shown(&surface.paint(&[], &lines(&["y"]), 4)), "\r^[3A^[Jy");
-        assert_eq!((shown(&surface.erase(4)), surface.erase(4)), ("\r^[J".to_owned(), String::new()));
+        assert_eq!(
+            (shown(&surface.erase(4)), surface.erase(4)),
+            ("\r^[J".to_owned(), String::new())
+        );
     }
 
     #[test]
     fn wide_characters_take_their_columns_and_styles_are_left_out_where_there_are_to_be_none() {
         let red = anstyle::AnsiColor::Red.on_default();
-        let lines = [vec![("表 ".to_owned(), Style::new()), ("x".to_owned(), red)]];
+        let lines = [vec![
+            ("表 ".to_owned(), Style::new()),
+            ("x".to_owned(), red),
+        ]];
         let mut surface = Surface::new(true);
         assert_eq!(shown(&surface.paint(&[], &lines, 80)), "表 ^[31mx^[0m");
         assert_eq!(surface.lines[0].columns, 4);

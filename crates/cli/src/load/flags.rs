@@ -45,7 +45,11 @@ Without it each connection sends its next request when the last one is done: clo
 /// Values of `--arrivals`, as in an experiment file.
 fn arrivals() -> PossibleValuesParser {
     let poisson = "At random and independent of each other, as from many users";
-    [PossibleValue::new("constant").help("Evenly"), PossibleValue::new("poisson").help(poisson)].into()
+    [
+        PossibleValue::new("constant").help("Evenly"),
+        PossibleValue::new("poisson").help(poisson),
+    ]
+    .into()
 }
 
 /// Flags about the amount of load.
@@ -82,26 +86,49 @@ pub struct PaceFlags {
 
 /// Drivers of sockets, by name and with their descriptions.
 const DRIVERS: [(&str, DriverChoice, &str); 3] = [
-    ("auto", DriverChoice::Auto, "io_uring where the kernel grants it, else epoll"),
+    (
+        "auto",
+        DriverChoice::Auto,
+        "io_uring where the kernel grants it, else epoll",
+    ),
     ("readiness", DriverChoice::Readiness, "epoll"),
-    ("completion", DriverChoice::Completion, "io_uring, or epoll where it is refused"),
+    (
+        "completion",
+        DriverChoice::Completion,
+        "io_uring, or epoll where it is refused",
+    ),
 ];
 
 fn drivers() -> impl TypedValueParser<Value = DriverChoice> {
     let values = DRIVERS.map(|(name, _, help)| PossibleValue::new(name).help(help));
-    let named = |name| DRIVERS.iter().find(|(known, ..)| *known == name).map(|(_, driver, _)| *driver);
-    PossibleValuesParser::new(values).try_map(move |name: String| named(name).ok_or("no such driver"))
+    let named = |name| {
+        DRIVERS
+            .iter()
+            .find(|(known, ..)| *known == name)
+            .map(|(_, driver, _)| *driver)
+    };
+    PossibleValuesParser::new(values)
+        .try_map(move |name: String| named(name).ok_or("no such driver"))
 }
 
 impl PaceFlags {
     /// The measurement and the load as keys of an experiment file, whose checks apply.
     pub fn settings(&self) -> Vec<DraftSetting> {
-        let set =
-            |table: &str, key: &str, value: toml::Value| setting(&[table, key], &format!("--{key}"), value);
+        let set = |table: &str, key: &str, value: toml::Value| {
+            setting(&[table, key], &format!("--{key}"), value)
+        };
         let length = match self.requests {
             // A number that a file cannot contain is limited only by time.
-            Some(requests) => set("measure", "requests", i64::try_from(requests).unwrap_or(i64::MAX).into()),
-            None => set("measure", "duration", plan::duration_text(self.duration).into()),
+            Some(requests) => set(
+                "measure",
+                "requests",
+                i64::try_from(requests).unwrap_or(i64::MAX).into(),
+            ),
+            None => set(
+                "measure",
+                "duration",
+                plan::duration_text(self.duration).into(),
+            ),
         };
         let load = [
             set("load", "connections", i64::from(self.connections).into()),
@@ -114,7 +141,10 @@ impl PaceFlags {
                 set("measure", "arrivals", self.arrivals.as_str().into()),
             ]
         };
-        std::iter::once(length).chain(load).chain(self.rate.iter().flat_map(of_rate)).collect()
+        std::iter::once(length)
+            .chain(load)
+            .chain(self.rate.iter().flat_map(of_rate))
+            .collect()
     }
 }
 
@@ -151,18 +181,32 @@ impl Asking {
     pub fn load(&self, url: &Url) -> anyhow::Result<Load> {
         let host = ("Host".to_owned(), url.authority());
         let mut load = match &self.mix {
-            None => Load { requests: vec![self.single(url)?], ..Load::default() },
+            None => Load {
+                requests: vec![self.single(url)?],
+                ..Load::default()
+            },
             Some(_) if url.path != "/" => {
                 let problem = format!("{url} has a path, and so has each request of --mix");
-                return Err(CliError::usage(problem).hint(format!("{}, or no --mix", url.origin())).into());
+                return Err(CliError::usage(problem)
+                    .hint(format!("{}, or no --mix", url.origin()))
+                    .into());
             }
             Some(mix) => several(mix)?,
         };
-        let given: &[(String, String)] = if self.mix.is_some() { &self.headers } else { &[] };
+        let given: &[(String, String)] = if self.mix.is_some() {
+            &self.headers
+        } else {
+            &[]
+        };
         for request in &mut load.requests {
             let own = request.headers.clone();
             // A field that is given twice is sent twice.
-            request.headers.extend(given.iter().filter(|(name, _)| !field::has(&own, name)).cloned());
+            request.headers.extend(
+                given
+                    .iter()
+                    .filter(|(name, _)| !field::has(&own, name))
+                    .cloned(),
+            );
             if !field::has(&request.headers, &host.0) {
                 request.headers.push(host.clone());
             }
@@ -171,31 +215,59 @@ impl Asking {
     }
 
     fn single(&self, url: &Url) -> Result<Request, CliError> {
-        let (body, body_file) = match self.body.as_deref().map(|text| (text, text.strip_prefix('@'))) {
+        let (body, body_file) = match self
+            .body
+            .as_deref()
+            .map(|text| (text, text.strip_prefix('@')))
+        {
             None => (String::new(), None),
             Some((_, Some(path))) => (String::new(), Some(readable("the body", Path::new(path))?)),
             Some((text, None)) => (text.to_owned(), None),
         };
         let default_method = if self.body.is_some() { "POST" } else { "GET" };
-        let method = self.method.clone().unwrap_or_else(|| default_method.to_owned());
-        let values = self.values.as_deref().map(checked_values).transpose().map_err(CliError::usage)?;
+        let method = self
+            .method
+            .clone()
+            .unwrap_or_else(|| default_method.to_owned());
+        let values = self
+            .values
+            .as_deref()
+            .map(checked_values)
+            .transpose()
+            .map_err(CliError::usage)?;
         let (path, headers) = (url.path.clone(), self.headers.clone());
-        Ok(Request { method, path, headers, body, body_file, values, ..Request::default() })
+        Ok(Request {
+            method,
+            path,
+            headers,
+            body,
+            body_file,
+            values,
+            ..Request::default()
+        })
     }
 }
 
 /// The load of a mix file. Problems are printed with their places in the file.
 fn several(path: &Path) -> anyhow::Result<Load> {
-    let unreadable = |error| CliError::usage(format!("cannot read the mix {}: {error}", path.display()));
+    let unreadable =
+        |error| CliError::usage(format!("cannot read the mix {}: {error}", path.display()));
     let text = plan::read_given(path, MIX_BYTES_MAX).and_then(|text| {
-        String::from_utf8(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+        String::from_utf8(text)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
     });
     let text = text.map_err(unreadable)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let load = plan::mix(&text, folder).map_err(|found| experiment::shown(path, &text, &found))?;
-    let values: BTreeSet<&PathBuf> =
-        load.requests.iter().filter_map(|request| request.values.as_ref()).collect();
-    values.into_iter().try_for_each(|path| checked_values(path).map(drop)).map_err(CliError::usage)?;
+    let values: BTreeSet<&PathBuf> = load
+        .requests
+        .iter()
+        .filter_map(|request| request.values.as_ref())
+        .collect();
+    values
+        .into_iter()
+        .try_for_each(|path| checked_values(path).map(drop))
+        .map_err(CliError::usage)?;
     Ok(load)
 }
 
@@ -205,12 +277,17 @@ fn checked_values(path: &Path) -> Result<PathBuf, String> {
     let read: fn(&[u8]) -> _ = match path.extension().and_then(|extension| extension.to_str()) {
         Some("csv") => Values::csv,
         Some("jsonl" | "ndjson") => Values::jsonl,
-        _ => return Err(format!("values {shown}: the name must end in .csv or .jsonl")),
+        _ => {
+            return Err(format!(
+                "values {shown}: the name must end in .csv or .jsonl"
+            ));
+        }
     };
     let text = plan::read_file(path, VALUES_BYTES_MAX)
         .map_err(|error| format!("cannot read the values {shown}: {error}"))?;
     read(&text).map_err(|error| format!("values {shown}: {error}"))?;
-    path.canonicalize().map_err(|error| format!("cannot read the values {shown}: {error}"))
+    path.canonicalize()
+        .map_err(|error| format!("cannot read the values {shown}: {error}"))
 }
 
 /// The absolute path of a readable file.
@@ -225,7 +302,12 @@ fn readable(what: &str, path: &Path) -> Result<PathBuf, CliError> {
 #[command(next_help_heading = "Connection")]
 pub struct ConnectionFlags {
     /// Keep connections open between requests, which is the default (for ab users)
-    #[arg(short = 'k', long = "keepalive", alias = "keep-alive", overrides_with = "no_keep_alive")]
+    #[arg(
+        short = 'k',
+        long = "keepalive",
+        alias = "keep-alive",
+        overrides_with = "no_keep_alive"
+    )]
     keep_alive: bool,
     /// Open a connection for each request. Latency then includes connecting
     #[arg(long = "no-keepalive", alias = "no-keep-alive", conflicts_with_all = ["http2", "pipeline"])]
@@ -244,7 +326,12 @@ pub struct ConnectionFlags {
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
     /// Connect from this local address. Several addresses, separated by commas, are used in turn
-    #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', conflicts_with = "unix")]
+    #[arg(
+        long = "source",
+        value_name = "ADDRESS",
+        value_delimiter = ',',
+        conflicts_with = "unix"
+    )]
     sources: Vec<IpAddr>,
     /// Accept any certificate, without checking the server's identity
     #[arg(long)]
@@ -269,9 +356,13 @@ pub struct ConnectionFlags {
 impl ConnectionFlags {
     pub fn protocol(&self) -> Protocol {
         if self.http2 {
-            Protocol::Http2 { streams: self.streams.unwrap_or(STREAMS) }
+            Protocol::Http2 {
+                streams: self.streams.unwrap_or(STREAMS),
+            }
         } else {
-            Protocol::Http1 { pipeline: self.pipeline.unwrap_or(1) }
+            Protocol::Http1 {
+                pipeline: self.pipeline.unwrap_or(1),
+            }
         }
     }
 
@@ -283,10 +374,17 @@ impl ConnectionFlags {
         for source in &self.sources {
             TcpListener::bind((*source, 0)).map_err(|error| {
                 let hint = "it must be one of this machine's; 127.0.0.0/8 all are";
-                CliError::usage(format!("--source {source}: cannot connect from there: {error}")).hint(hint)
+                CliError::usage(format!(
+                    "--source {source}: cannot connect from there: {error}"
+                ))
+                .hint(hint)
             })?;
         }
-        if self.sources.iter().any(|source| source.is_ipv4() != self.sources[0].is_ipv4()) {
+        if self
+            .sources
+            .iter()
+            .any(|source| source.is_ipv4() != self.sources[0].is_ipv4())
+        {
             return Err(CliError::usage(
                 "--source: IPv4 and IPv6 addresses cannot connect to the same address",
             ));
@@ -304,23 +402,42 @@ impl ConnectionFlags {
                 (self.sni.is_some(), "--sni"),
                 (self.no_resume, "--no-resume"),
             ];
-            let Some(flag) = exit::given(&flags) else { return Ok(None) };
-            return Err(CliError::usage(format!("{flag} is about TLS, and {url} has none")).hint("https://"));
+            let Some(flag) = exit::given(&flags) else {
+                return Ok(None);
+            };
+            return Err(
+                CliError::usage(format!("{flag} is about TLS, and {url} has none"))
+                    .hint("https://"),
+            );
         }
         let file = |flag: &str, path: &Option<PathBuf>| {
-            path.as_deref().map(|path| compare::tls_file(flag, path)).transpose()
+            path.as_deref()
+                .map(|path| compare::tls_file(flag, path))
+                .transpose()
         };
-        let (ca, cert, key) =
-            (file("--cacert", &self.cacert)?, file("--cert", &self.cert)?, file("--key", &self.key)?);
+        let (ca, cert, key) = (
+            file("--cacert", &self.cacert)?,
+            file("--cert", &self.cert)?,
+            file("--key", &self.key)?,
+        );
         let server_name = Some(self.sni.clone().unwrap_or_else(|| url.host().to_owned()));
         let (insecure, resumption) = (self.insecure, !self.no_resume);
-        Ok(Some(Tls { ca, server_name, insecure, cert, key, resumption }))
+        Ok(Some(Tls {
+            ca,
+            server_name,
+            insecure,
+            cert,
+            key,
+            resumption,
+        }))
     }
 
     /// The target of connections: the URL's host, or a socket instead.
     pub fn place(&self, url: &Url) -> UrlPlace {
         let socket = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        self.unix.as_ref().map_or_else(|| url.place.clone(), |path| UrlPlace::Unix(socket(path)))
+        self.unix
+            .as_ref()
+            .map_or_else(|| url.place.clone(), |path| UrlPlace::Unix(socket(path)))
     }
 }
 
@@ -361,7 +478,9 @@ impl ExpectFlags {
     pub fn contract(&self) -> Result<Contract, CliError> {
         if self.expect_body.is_some() && self.sample == 0 {
             let problem = "--expect-body compares sampled responses, and --sample 0 takes none";
-            return Err(CliError::usage(problem).hint("--sample 1 compares all, the default one in 10000"));
+            return Err(
+                CliError::usage(problem).hint("--sample 1 compares all, the default one in 10000")
+            );
         }
         Ok(Contract {
             status: self.expect_status.clone(),
@@ -386,17 +505,28 @@ fn header(text: &str) -> Result<(String, Option<String>), String> {
 /// Groups values by name, in the notation of a plan. A name that was given alone accepts all values.
 fn by_name(given: &[(String, Option<String>)]) -> BTreeMap<String, Vec<String>> {
     // A name without a value makes its list empty, which accepts any value.
-    let values = |name: &str| field::values(given, name).cloned().collect::<Option<Vec<String>>>();
-    given.iter().map(|(name, _)| (field::key(name), values(name).unwrap_or_default())).collect()
+    let values = |name: &str| {
+        field::values(given, name)
+            .cloned()
+            .collect::<Option<Vec<String>>>()
+    };
+    given
+        .iter()
+        .map(|(name, _)| (field::key(name), values(name).unwrap_or_default()))
+        .collect()
 }
 
 fn content(text: &str) -> Result<Digest, CliError> {
     if let Some(digits) = text.strip_prefix(SHA256) {
         let shown = plan::quotable(text);
-        return digits.parse().map_err(|error| CliError::usage(format!("--expect-body {shown}: {error}")));
+        return digits
+            .parse()
+            .map_err(|error| CliError::usage(format!("--expect-body {shown}: {error}")));
     }
     let unreadable = |error| CliError::usage(format!("--expect-body: cannot read {text}: {error}"));
-    Ok(Digest::of(&plan::read_given(Path::new(text), CONTENT_BYTES_MAX).map_err(unreadable)?))
+    Ok(Digest::of(
+        &plan::read_given(Path::new(text), CONTENT_BYTES_MAX).map_err(unreadable)?,
+    ))
 }
 
 /// Flags about the result.
@@ -428,11 +558,25 @@ mod tests {
 
     #[test]
     fn several_values_of_a_header_are_alternatives_and_a_name_alone_takes_any() {
-        let given = ["X-Cache: HIT", "Vary", "x-cache:", "ETag: \"a:b\"", "vary: Accept"]
-            .map(|text| header(text).unwrap());
-        let expected = [("x-cache", vec!["HIT", ""]), ("vary", vec![]), ("etag", vec!["\"a:b\""])];
-        let expected =
-            expected.map(|(name, values)| (name.to_owned(), values.into_iter().map(str::to_owned).collect()));
+        let given = [
+            "X-Cache: HIT",
+            "Vary",
+            "x-cache:",
+            "ETag: \"a:b\"",
+            "vary: Accept",
+        ]
+        .map(|text| header(text).unwrap());
+        let expected = [
+            ("x-cache", vec!["HIT", ""]),
+            ("vary", vec![]),
+            ("etag", vec!["\"a:b\""]),
+        ];
+        let expected = expected.map(|(name, values)| {
+            (
+                name.to_owned(),
+                values.into_iter().map(str::to_owned).collect(),
+            )
+        });
         let expected = BTreeMap::from(expected);
         assert_eq!(by_name(&given), expected);
         assert!(header(": x").is_err());

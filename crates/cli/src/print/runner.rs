@@ -40,8 +40,14 @@ mod tests {
         for (text, shown) in [
             ("a\n    ::error::x\n", "a\n    | ::error::x\n"),
             ("\u{a0}\t::stop-commands::x", "\u{a0}\t| ::stop-commands::x"),
-            ("\u{fffd}::add-mask::e\r::error::y", "\u{fffd}| ::add-mask::e\r| ::error::y"),
-            ("x ##[error]y ##[set-env name=A]", "x ## [error]y ## [set-env name=A]"),
+            (
+                "\u{fffd}::add-mask::e\r::error::y",
+                "\u{fffd}| ::add-mask::e\r| ::error::y",
+            ),
+            (
+                "x ##[error]y ##[set-env name=A]",
+                "x ## [error]y ## [set-env name=A]",
+            ),
             ("a::b [::1]:80\nstd::mem", "a::b [::1]:80\nstd::mem"),
         ] {
             assert_eq!(defused(text), shown);

@@ -35,7 +35,12 @@ pub struct ProfileFormArgs {
 impl ProfileFormArgs {
     /// Rejects flags that conflict.
     pub fn check(&self) -> Result<(), CliError> {
-        if self.heap && matches!(self.format, ProfileForm::Text | ProfileForm::Json | ProfileForm::Html) {
+        if self.heap
+            && matches!(
+                self.format,
+                ProfileForm::Text | ProfileForm::Json | ProfileForm::Html
+            )
+        {
             let message = format!("--heap: {} has memory beside CPU time", self.format.name());
             let hint = "leave it out, or add --format folded, svg, speedscope or cpuprofile";
             return Err(CliError::usage(message).hint(hint));
@@ -51,19 +56,36 @@ impl ProfileFormArgs {
             return Err(CliError::usage(message).hint("it is for records"));
         }
         let services = plan.variants.iter().flat_map(|variant| &variant.services);
-        known("--variant", self.variant.as_deref(), plan.variants.iter().map(|variant| &*variant.name))?;
-        known("--service", self.service.as_deref(), services.map(|service| &*service.name))?;
-        let is_chosen =
-            |chosen: &Option<String>, name: &str| chosen.as_deref().is_none_or(|chosen| chosen == name);
-        let variants = plan.variants.iter().filter(|variant| is_chosen(&self.variant, &variant.name));
+        known(
+            "--variant",
+            self.variant.as_deref(),
+            plan.variants.iter().map(|variant| &*variant.name),
+        )?;
+        known(
+            "--service",
+            self.service.as_deref(),
+            services.map(|service| &*service.name),
+        )?;
+        let is_chosen = |chosen: &Option<String>, name: &str| {
+            chosen.as_deref().is_none_or(|chosen| chosen == name)
+        };
+        let variants = plan
+            .variants
+            .iter()
+            .filter(|variant| is_chosen(&self.variant, &variant.name));
         let profiled = variants.flat_map(|variant| {
-            let started = variant.services.iter().filter(|service| service.command().is_some());
+            let started = variant
+                .services
+                .iter()
+                .filter(|service| service.command().is_some());
             let started = started.filter(|service| is_chosen(&self.service, &service.name));
             started.map(move |service| format!("{} · {}", variant.name, service.name))
         });
         let profiled: Vec<String> = profiled.collect();
         match self.format {
-            ProfileForm::Folded | ProfileForm::Cpuprofile | ProfileForm::Svg if profiled.len() > 1 => {
+            ProfileForm::Folded | ProfileForm::Cpuprofile | ProfileForm::Svg
+                if profiled.len() > 1 =>
+            {
                 Err(no_room(self.format, &profiled))
             }
             _ => Ok(()),
@@ -78,7 +100,9 @@ fn known<'n>(
     there: impl IntoIterator<Item = &'n str>,
 ) -> Result<(), CliError> {
     let there = model::distinct(there);
-    let Some(name) = name.filter(|name| !there.contains(name)) else { return Ok(()) };
+    let Some(name) = name.filter(|name| !there.contains(name)) else {
+        return Ok(());
+    };
     let hint = plan::did_you_mean(name, "profiles", there);
     Err(CliError::usage(format!("{flag}: no profile of `{name}`")).hint(hint))
 }
@@ -105,7 +129,9 @@ pub enum ProfileForm {
 impl ProfileForm {
     /// Its name as a flag's value.
     pub fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+        self.to_possible_value()
+            .map(|value| value.get_name().to_owned())
+            .unwrap_or_default()
     }
 }
 
@@ -113,7 +139,11 @@ impl ProfileForm {
 pub fn print(args: &ProfileFormArgs, explanation: &Explanation, title: &str) -> anyhow::Result<()> {
     let chosen = chosen(args, explanation)?;
     let out = args.out.as_deref();
-    let unit = if args.heap { TreeUnit::BytesPerRequest } else { TreeUnit::MicrosPerRequest };
+    let unit = if args.heap {
+        TreeUnit::BytesPerRequest
+    } else {
+        TreeUnit::MicrosPerRequest
+    };
     let text = match args.format {
         ProfileForm::Text => report::text(&explain::all_of(&chosen, title), print::width_of(out)),
         ProfileForm::Json => model::text::json(serde_json::to_string_pretty(&chosen)?),
@@ -123,7 +153,9 @@ pub fn print(args: &ProfileFormArgs, explanation: &Explanation, title: &str) -> 
             let trees: Vec<(String, &Tree)> = chosen.subjects.iter().filter_map(of).collect();
             if trees.is_empty() && args.heap {
                 return Err(CliError::usage("--heap: no memory was sampled")
-                    .hint("the record's captures tell why, if it was tried: proofload profile RECORD")
+                    .hint(
+                        "the record's captures tell why, if it was tried: proofload profile RECORD",
+                    )
                     .into());
             }
             exported(form, &trees, unit, title)?
@@ -137,9 +169,9 @@ fn hint(form: ProfileForm, unit: TreeUnit) -> Option<&'static str> {
     match form {
         ProfileForm::Speedscope => Some("to open it: drop the file on speedscope.app"),
         ProfileForm::Cpuprofile => match unit {
-            TreeUnit::MicrosPerRequest => {
-                Some("times are those of a thousand requests: a millisecond stands for a microsecond of each")
-            }
+            TreeUnit::MicrosPerRequest => Some(
+                "times are those of a thousand requests: a millisecond stands for a microsecond of each",
+            ),
             TreeUnit::BytesPerRequest | TreeUnit::Bytes => {
                 Some("the format has times alone: a microsecond stands for a byte")
             }
@@ -166,7 +198,11 @@ pub fn exported(
         ProfileForm::Cpuprofile => format!("{}\n", explain::cpuprofile(one(form, trees)?.1, unit)),
         ProfileForm::Svg => {
             let (name, tree) = one(form, trees)?;
-            let title = if name == title { title.to_owned() } else { format!("{title}: {name}") };
+            let title = if name == title {
+                title.to_owned()
+            } else {
+                format!("{title}: {name}")
+            };
             flame::svg(tree, unit, &title)
         }
         ProfileForm::Text | ProfileForm::Json | ProfileForm::Html => String::new(),
@@ -176,7 +212,11 @@ pub fn exported(
 }
 
 fn tree<'a>(args: &ProfileFormArgs, subject: &'a ExplainedService) -> Option<&'a Tree> {
-    if args.heap { subject.heap.as_ref() } else { Some(&subject.tree) }
+    if args.heap {
+        subject.heap.as_ref()
+    } else {
+        Some(&subject.tree)
+    }
 }
 
 fn called(subject: &ExplainedService) -> String {
@@ -188,12 +228,18 @@ fn called(subject: &ExplainedService) -> String {
 fn chosen(args: &ProfileFormArgs, explanation: &Explanation) -> Result<Explanation, CliError> {
     let mut chosen = explanation.clone();
     if let Some(variant) = &args.variant {
-        chosen.comparisons.retain(|of| of.variant == *variant || of.baseline == *variant);
-        retain("--variant", variant, &mut chosen.subjects, |subject| &subject.variant)?;
+        chosen
+            .comparisons
+            .retain(|of| of.variant == *variant || of.baseline == *variant);
+        retain("--variant", variant, &mut chosen.subjects, |subject| {
+            &subject.variant
+        })?;
     }
     if let Some(service) = &args.service {
         let all = chosen.subjects.len();
-        retain("--service", service, &mut chosen.subjects, |subject| &subject.service)?;
+        retain("--service", service, &mut chosen.subjects, |subject| {
+            &subject.service
+        })?;
         if chosen.subjects.len() < all {
             chosen.comparisons.clear();
         }
@@ -213,10 +259,16 @@ fn retain(
 }
 
 /// The tree for a format that contains only one.
-fn one<'a>(form: ProfileForm, trees: &[(String, &'a Tree)]) -> Result<(String, &'a Tree), CliError> {
+fn one<'a>(
+    form: ProfileForm,
+    trees: &[(String, &'a Tree)],
+) -> Result<(String, &'a Tree), CliError> {
     match trees {
         [one] => Ok(one.clone()),
-        [] => Err(CliError::usage(format!("--format {}: there is no profile", form.name()))),
+        [] => Err(CliError::usage(format!(
+            "--format {}: there is no profile",
+            form.name()
+        ))),
         several => {
             let names: Vec<String> = several.iter().map(|(name, _)| name.clone()).collect();
             Err(no_room(form, &names))
@@ -225,7 +277,14 @@ fn one<'a>(form: ProfileForm, trees: &[(String, &'a Tree)]) -> Result<(String, &
 }
 
 fn no_room(form: ProfileForm, names: &[String]) -> CliError {
-    let message = format!("--format {} has room for one profile, and there are {}", form.name(), names.len());
+    let message = format!(
+        "--format {} has room for one profile, and there are {}",
+        form.name(),
+        names.len()
+    );
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    CliError::usage(message).hint(format!("name one with --variant and --service: {}", names.join(", ")))
+    CliError::usage(message).hint(format!(
+        "name one with --variant and --service: {}",
+        names.join(", ")
+    ))
 }

@@ -31,11 +31,17 @@ pub fn open(record: &Record) -> anyhow::Result<u8> {
     let line = format!("{path}\n");
     let set = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
     // The first of several browsers, separated by colons.
-    let named = set("BROWSER")
-        .and_then(|browsers| browsers.split(':').map(str::to_owned).find(|one| !one.is_empty()));
+    let named = set("BROWSER").and_then(|browsers| {
+        browsers
+            .split(':')
+            .map(str::to_owned)
+            .find(|one| !one.is_empty())
+    });
     let shown = match named {
         Some(browser) => show_in(&browser, &page),
-        None if set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some() => ::open::that_detached(&page),
+        None if set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some() => {
+            ::open::that_detached(&page)
+        }
         None => {
             print::data(&line)?;
             print::talk(
@@ -44,7 +50,9 @@ pub fn open(record: &Record) -> anyhow::Result<u8> {
             // This machine's name, as other machines may know it.
             let uname = rustix::system::uname();
             let host = uname.nodename().to_string_lossy();
-            print::tell!("  on the machine that you sit at: scp {host}:{path} . && xdg-open {REPORT_PAGE}");
+            print::tell!(
+                "  on the machine that you sit at: scp {host}:{path} . && xdg-open {REPORT_PAGE}"
+            );
             return Ok(0);
         }
     };
@@ -62,8 +70,11 @@ pub fn open(record: &Record) -> anyhow::Result<u8> {
 fn draw(of: DrawnRecord<'_>) -> Result<PathBuf, CliError> {
     let (record, conclusion, explanation) = of;
     let failed = |path: &Path, why: &dyn std::fmt::Display| {
-        CliError::new(exit::SELF, format!("{}: cannot write the page: {why}", path.display()))
-            .hint("`proofload report RECORD --html --out FILE` writes it elsewhere")
+        CliError::new(
+            exit::SELF,
+            format!("{}: cannot write the page: {why}", path.display()),
+        )
+        .hint("`proofload report RECORD --html --out FILE` writes it elsewhere")
     };
     let state = state().ok_or_else(|| {
         let message =
@@ -94,27 +105,49 @@ fn draw(of: DrawnRecord<'_>) -> Result<PathBuf, CliError> {
 /// `$XDG_STATE_HOME/proofload`, or `~/.local/state/proofload`. Without a home the session's runtime folder.
 fn state() -> Option<PathBuf> {
     // The XDG Base Directory Specification requires relative paths to be ignored.
-    let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |name: &str| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
     let home = || absolute("HOME").map(|home| home.join(".local/state"));
-    let base = absolute("XDG_STATE_HOME").or_else(home).or_else(|| absolute("XDG_RUNTIME_DIR"));
+    let base = absolute("XDG_STATE_HOME")
+        .or_else(home)
+        .or_else(|| absolute("XDG_RUNTIME_DIR"));
     base.map(|base| base.join("proofload"))
 }
 
 /// One folder for each record: a page that is drawn again replaces the last.
 fn name(directory: &Path) -> String {
-    let whole = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let whole = directory
+        .canonicalize()
+        .unwrap_or_else(|_| directory.to_owned());
     let key = Digest::of(whole.as_os_str().as_encoded_bytes()).to_string();
-    let name = whole.file_name().unwrap_or(OsStr::new("record")).to_string_lossy();
+    let name = whole
+        .file_name()
+        .unwrap_or(OsStr::new("record"))
+        .to_string_lossy();
     format!("{}-{}", model::text::slug(&name, 40), &key[..KEY_DIGITS])
 }
 
 /// Removes old pages of other records. Pages that cannot be removed only take space.
 fn remove_old(pages: &Path, own: &Path) {
     let is_old = |path: &Path| {
-        let drawn = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?.modified().ok()?;
-        SystemTime::now().duration_since(drawn).ok().filter(|age| *age > PAGES_KEPT)
+        let drawn = fs::symlink_metadata(path)
+            .ok()
+            .filter(fs::Metadata::is_dir)?
+            .modified()
+            .ok()?;
+        SystemTime::now()
+            .duration_since(drawn)
+            .ok()
+            .filter(|age| *age > PAGES_KEPT)
     };
-    let entries = fs::read_dir(pages).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = fs::read_dir(pages)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     for path in entries.filter(|path| path != own && is_old(path).is_some()) {
         let _ = fs::remove_dir_all(&path);
     }
@@ -127,6 +160,17 @@ fn show_in(browser: &str, page: &Path) -> io::Result<()> {
     let line = format!("{browser}{}", if placed { "" } else { " %s" });
     let mut words = line.split_whitespace();
     let mut command = machine::command(words.next().unwrap_or_default());
-    command.args(words.map(|word| if word == "%s" { page.as_os_str() } else { word.as_ref() }));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)
+    command.args(words.map(|word| {
+        if word == "%s" {
+            page.as_os_str()
+        } else {
+            word.as_ref()
+        }
+    }));
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map(drop)
 }

@@ -11,7 +11,8 @@ use std::{fs, thread};
 use ::explain::CodeKind;
 use analysis::tune::{self, Catalogue, Runtime, ServiceFacts};
 use plan::{
-    DraftSetting, DraftSource, DraftVariant, ExperimentDraft, Launcher, NodeCommand, Plan, SERVICE, Service,
+    DraftSetting, DraftSource, DraftVariant, ExperimentDraft, Launcher, NodeCommand, Plan, SERVICE,
+    Service,
 };
 use record::Record;
 
@@ -46,7 +47,9 @@ impl Base {
             }
         };
         let refuse = |message: &str, hint: &str| {
-            Err(CliError::usage(format!("{}: {message}", base.name)).hint(hint).into())
+            Err(CliError::usage(format!("{}: {message}", base.name))
+                .hint(hint)
+                .into())
         };
         if base.plan.variants.len() != 1 || base.plan.measure.is_some() {
             return refuse(
@@ -65,39 +68,63 @@ impl Base {
 
     fn of_command(args: &TuneArgs, command: &str) -> anyhow::Result<Base> {
         if command.starts_with("http://") || command.starts_with("https://") {
-            let message =
-                format!("{} runs already, and tune starts a service in other ways", plan::quotable(command));
+            let message = format!(
+                "{} runs already, and tune starts a service in other ways",
+                plan::quotable(command)
+            );
             let hint = "name the command that starts it: proofload tune 'node server.js'";
             return Err(CliError::usage(message).hint(hint).into());
         }
         let source = DraftSource::command(command).map_err(|error| {
             CliError::usage(format!("`{}`: {error}", plan::quotable(command))).hint(error.hint)
         })?;
-        let here = std::env::current_dir().unwrap_or_default().display().to_string();
+        let here = std::env::current_dir()
+            .unwrap_or_default()
+            .display()
+            .to_string();
         let mut settings = args.asked.settings()?;
-        settings.push(DraftSetting::new(&["services", SERVICE, "directory"], here.as_str(), ""));
+        settings.push(DraftSetting::new(
+            &["services", SERVICE, "directory"],
+            here.as_str(),
+            "",
+        ));
         let draft = ExperimentDraft {
             made_by: print::shown_command(),
             again: "proofload run".to_owned(),
             name: run::slug(Path::new(".")).unwrap_or_else(|| "service".to_owned()),
             question: Some("What makes it faster?".to_owned()),
-            variants: vec![DraftVariant { name: None, source, from: command.to_owned() }],
+            variants: vec![DraftVariant {
+                name: None,
+                source,
+                from: command.to_owned(),
+            }],
             settings,
         };
         let (written, plan) = experiment::drafted(&draft, Path::new("."))?;
         let words = plan::words(command).unwrap_or_default();
         let masked = plan::masked_words(&words);
-        let name = if masked == words { command.to_owned() } else { plan::command_line(masked) };
-        Ok(Base { text: written.text, name, directory: ".".into(), plan })
+        let name = if masked == words {
+            command.to_owned()
+        } else {
+            plan::command_line(masked)
+        };
+        Ok(Base {
+            text: written.text,
+            name,
+            directory: ".".into(),
+            plan,
+        })
     }
 
     /// Checks that the experiment is valid with each level of a user's setting.
     pub fn check(&self, text: &str) -> Result<(), CliError> {
-        let refused = |why: String| CliError::usage(format!("--try '{}': {why}", plan::quotable(text)));
+        let refused =
+            |why: String| CliError::usage(format!("--try '{}': {why}", plan::quotable(text)));
         let setting = tune::tried(text).map_err(refused)?;
         for level in 1..=setting.levels.len() {
             let one = std::slice::from_ref(&setting);
-            let (experiment, _) = tune::experiment(&self.text, &self.plan.variants[0], one, &[vec![level]]);
+            let (experiment, _) =
+                tune::experiment(&self.text, &self.plan.variants[0], one, &[vec![level]]);
             if let Err(problems) = plan::parse(&experiment, &self.directory) {
                 let why = problems.into_iter().next().map(|problem| problem.message);
                 return Err(refused(why.unwrap_or_default()));
@@ -109,7 +136,10 @@ impl Base {
     /// Facts that are known before it runs.
     pub fn facts(&self) -> ServiceFacts {
         let of = &self.plan.variants[0];
-        ServiceFacts { tls: of.load.tls.is_some(), ..of.entry_service().map(look).unwrap_or_default() }
+        ServiceFacts {
+            tls: of.load.tls.is_some(),
+            ..of.entry_service().map(look).unwrap_or_default()
+        }
     }
 }
 
@@ -128,7 +158,9 @@ const PROGRAM_BYTES_MAX: u64 = 200 << 20;
 
 /// Examines the service and this machine. It starts nothing but `node --version`.
 fn look(service: &Service) -> ServiceFacts {
-    let Some(command) = service.command() else { return ServiceFacts::default() };
+    let Some(command) = service.command() else {
+        return ServiceFacts::default();
+    };
     let mut env: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| services::is_inherited(name))
@@ -171,36 +203,50 @@ fn runtime(words: &[String], directory: &Path, launcher: Launcher) -> Option<Run
 }
 
 fn is_go(program: &Path) -> bool {
-    let Ok(file) = plan::open_file(program) else { return false };
+    let Ok(file) = plan::open_file(program) else {
+        return false;
+    };
     let mut bytes = Vec::new();
     let read = file.take(PROGRAM_BYTES_MAX).read_to_end(&mut bytes);
-    read.is_ok() && bytes.starts_with(b"\x7fELF") && bytes.windows(GO_MARK.len()).any(|at| at == GO_MARK)
+    read.is_ok()
+        && bytes.starts_with(b"\x7fELF")
+        && bytes.windows(GO_MARK.len()).any(|at| at == GO_MARK)
 }
 
 /// Major and minor version of a node, and the full version.
 fn version(node: &Path) -> Option<((u32, u32), String)> {
     let said = machine::version_of(node.to_str()?)?;
-    let mut numbers = said.trim_start_matches('v').split('.').map(str::parse::<u32>);
+    let mut numbers = said
+        .trim_start_matches('v')
+        .split('.')
+        .map(str::parse::<u32>);
     Some(((numbers.next()?.ok()?, numbers.next()?.ok()?), said))
 }
 
 /// Servers are often installed outside of a user's PATH.
 fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
-    folders.into_iter().any(|folder| folder.join(program).is_file())
+    let folders =
+        std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
+    folders
+        .into_iter()
+        .any(|folder| folder.join(program).is_file())
 }
 
 fn libraries() -> Vec<PathBuf> {
     let catalogue = Catalogue::built_in();
-    let found = catalogue.libraries().flat_map(|name| LIBRARIES.map(|folder| Path::new(folder).join(name)));
+    let found = catalogue
+        .libraries()
+        .flat_map(|name| LIBRARIES.map(|folder| Path::new(folder).join(name)));
     found.filter(|path| path.exists()).collect()
 }
 
 /// Versions from version managers that differ from the running one.
 fn other_nodes(node: &str) -> Vec<(PathBuf, String)> {
     let own = version(Path::new(node));
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let home = std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .unwrap_or_default();
     let nvm = std::env::var_os("NVM_DIR").map_or_else(|| home.join(".nvm"), PathBuf::from);
     let folders = [
         nvm.join("versions/node"),
@@ -209,9 +255,11 @@ fn other_nodes(node: &str) -> Vec<(PathBuf, String)> {
         PathBuf::from("/usr/local/n/versions/node"),
         PathBuf::from("/opt"),
     ];
-    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
-    let programs =
-        entries.flat_map(|entry| ["bin/node", "installation/bin/node"].map(|it| entry.path().join(it)));
+    let entries = folders
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+    let programs = entries
+        .flat_map(|entry| ["bin/node", "installation/bin/node"].map(|it| entry.path().join(it)));
     let mut found: Vec<(PathBuf, _)> = programs
         .filter(|program| program.is_file())
         .filter_map(|program| version(&program).map(|version| (program, version)))
@@ -220,7 +268,10 @@ fn other_nodes(node: &str) -> Vec<(PathBuf, String)> {
     // The newest one is tried first, and preferred.
     found.sort_by(|one, other| other.1.cmp(&one.1));
     found.dedup_by(|one, other| one.1 == other.1);
-    found.into_iter().map(|(program, (_, version))| (program, version)).collect()
+    found
+        .into_iter()
+        .map(|(program, (_, version))| (program, version))
+        .collect()
 }
 
 /// Limits of a trial's warm-up and of a slice in seconds, while settings are screened: many short trials are
@@ -240,8 +291,13 @@ pub struct Times {
 impl Times {
     pub fn of(record: &Record) -> Times {
         let slices = record.trials().flat_map(record::Trial::measured);
-        let slice_s = slices.map(|slice| slice.counts.window_ns as f64 / 1e9).fold(0.0, f64::max);
-        let warm_up_s = record.warm_up.as_ref().map_or(WARM_UP_S.1, |warm_up| warm_up.seconds);
+        let slice_s = slices
+            .map(|slice| slice.counts.window_ns as f64 / 1e9)
+            .fold(0.0, f64::max);
+        let warm_up_s = record
+            .warm_up
+            .as_ref()
+            .map_or(WARM_UP_S.1, |warm_up| warm_up.seconds);
         Times {
             warm_up: Duration::from_secs_f64(warm_up_s.clamp(WARM_UP_S.0, WARM_UP_S.1)),
             slice: Duration::from_secs_f64(slice_s.clamp(SLICE_S.0, SLICE_S.1)),
@@ -252,56 +308,84 @@ impl Times {
 /// Makes services listen on the same ports as before: otherwise the search needs a start of each variant in
 /// every step.
 pub fn listen_as(plan: &mut Plan, before: &Record) {
-    let Some(trial) = before.trials().next() else { return };
+    let Some(trial) = before.trials().next() else {
+        return;
+    };
     for variant in &mut plan.variants {
         variant.pin(&trial.started.services);
-        for service in variant.services.iter_mut().filter(|service| service.chooses_port()) {
+        for service in variant
+            .services
+            .iter_mut()
+            .filter(|service| service.chooses_port())
+        {
             // It uses PORT, otherwise it would have been found on another port.
             let env = service.command_mut().map(|command| &mut command.env);
-            env.map(|env| env.entry("PORT".to_owned()).or_insert_with(|| "{port}".to_owned()));
+            env.map(|env| {
+                env.entry("PORT".to_owned())
+                    .or_insert_with(|| "{port}".to_owned())
+            });
         }
     }
 }
 
 /// Whether a service wrote a line of log for every few requests.
 pub fn logs(record: &Record) -> bool {
-    let files = fs::read_dir(record.directory.join("logs")).into_iter().flatten().flatten();
-    let bytes: u64 = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
+    let files = fs::read_dir(record.directory.join("logs"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let bytes: u64 = files
+        .filter_map(|file| Some(file.metadata().ok()?.len()))
+        .sum();
     let trials = record.trials();
-    let dropped: u64 =
-        trials.clone().filter_map(|trial| Some(trial.ended.as_ref()?.output_dropped_bytes)).sum();
-    let responses: u64 = trials.flat_map(|trial| &trial.slices).map(|slice| slice.counts.responses).sum();
+    let dropped: u64 = trials
+        .clone()
+        .filter_map(|trial| Some(trial.ended.as_ref()?.output_dropped_bytes))
+        .sum();
+    let responses: u64 = trials
+        .flat_map(|trial| &trial.slices)
+        .map(|slice| slice.counts.responses)
+        .sum();
     (bytes + dropped) as f64 >= LOG_BYTES_MIN * responses.max(1) as f64
 }
 
 /// Whether its responses have a content coding.
 pub fn compresses(record: &Record) -> bool {
     let trials = record.trials();
-    let headers = trials.flat_map(|trial| &trial.started.witnesses).flat_map(|witness| &witness.headers);
-    headers
-        .into_iter()
-        .any(|(name, value)| model::header::is_same(name, "content-encoding") && value != "identity")
+    let headers = trials
+        .flat_map(|trial| &trial.started.witnesses)
+        .flat_map(|witness| &witness.headers);
+    headers.into_iter().any(|(name, value)| {
+        model::header::is_same(name, "content-encoding") && value != "identity"
+    })
 }
 
 impl TuneRun<'_> {
     /// Profiles the unchanged service. Without a profile all applicable settings are tried.
     pub fn profile(&mut self, times: Times, facts: &mut ServiceFacts) -> anyhow::Result<()> {
         print::tell!("a profile: what does it spend its time on?");
-        let mut plan = plan::parse(&self.base.text, &self.base.directory)
-            .map_err(|problems| experiment::shown(Path::new(&self.base.name), &self.base.text, &problems))?;
+        let mut plan = plan::parse(&self.base.text, &self.base.directory).map_err(|problems| {
+            experiment::shown(Path::new(&self.base.name), &self.base.text, &problems)
+        })?;
         (plan.design.explain, plan.design.seed) = (true, Some(self.seed));
         plan.design.warmup.get_or_insert(times.warm_up);
         let (writer, mut environment) = self.ready(self.base.text.clone(), plan, "profile")?;
         let (record, result) =
             lab::capture_only(writer, &mut environment, 1, &lab::TRIALS_BRIEF, &mut |_| {});
         let explanation = explanation::keep(&record).filter(|_| result.is_ok());
-        match explanation.as_ref().and_then(|found| found.subjects.iter().find(|of| of.requests > 0)) {
+        match explanation
+            .as_ref()
+            .and_then(|found| found.subjects.iter().find(|of| of.requests > 0))
+        {
             Some(subject) => {
                 facts.gc_share = Some(subject.share_of(|kind| kind == CodeKind::Gc).1);
                 facts.pool_share = Some(subject.share_of(|kind| kind == CodeKind::ThreadPool).1);
                 self.proposals = explain::proposals(subject);
             }
-            None => print::tell!("there is no profile of it: see {}", record.directory.display()),
+            None => print::tell!(
+                "there is no profile of it: see {}",
+                record.directory.display()
+            ),
         }
         Ok(())
     }

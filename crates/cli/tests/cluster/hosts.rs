@@ -48,20 +48,38 @@ impl Hosts {
         // Other users than root log in there, too.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
         let mut holder = Command::new(SCRIPT);
-        holder.args(["hold", &number.to_string()]).arg(folder.path()).env("CLOCKS", clocks);
-        holder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        holder
+            .args(["hold", &number.to_string()])
+            .arg(folder.path())
+            .env("CLOCKS", clocks);
+        holder
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut holder = holder.spawn().expect("scripts/test-hosts starts");
         let stdin = holder.stdin.take();
-        let (mut line, stdout) = (String::new(), holder.stdout.take().expect("it has a stdout"));
-        BufReader::new(stdout).read_line(&mut line).expect("it says something");
+        let (mut line, stdout) = (
+            String::new(),
+            holder.stdout.take().expect("it has a stdout"),
+        );
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("it says something");
         if line != "ready\n" {
             let output = holder.wait_with_output().expect("it ends");
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(said.contains("no network of its own"), "scripts/test-hosts: {said}");
+            assert!(
+                said.contains("no network of its own"),
+                "scripts/test-hosts: {said}"
+            );
             skip(&said);
             return None;
         }
-        Some(Hosts { holder, stdin, folder })
+        Some(Hosts {
+            holder,
+            stdin,
+            folder,
+        })
     }
 
     /// A file or folder of the hosts: `h1/root` is the home there.
@@ -95,7 +113,9 @@ impl Hosts {
                 move_into_link_name_space(network.as_fd(), kind).expect("root may");
                 job()
             });
-            there.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            there
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
 
@@ -105,7 +125,10 @@ impl Hosts {
         fs::write(&file, text).expect("the experiment is written");
         self.within(|| {
             let mut run = Command::new(program());
-            run.arg("run").arg(&file).args(["--yes", "--seed", "1", "--out"]).arg(self.path("record"));
+            run.arg("run")
+                .arg(&file)
+                .args(["--yes", "--seed", "1", "--out"])
+                .arg(self.path("record"));
             run.begun()
         })
     }
@@ -118,7 +141,10 @@ impl Hosts {
     /// A run in which slices are being measured.
     pub fn loading(&self, text: &str) -> Child {
         let run = self.run(text);
-        assert!(within(BEGIN, || measured(&self.path("record")) >= 1), "nothing is measured");
+        assert!(
+            within(BEGIN, || measured(&self.path("record")) >= 1),
+            "nothing is measured"
+        );
         run
     }
 
@@ -133,7 +159,11 @@ impl Hosts {
 
     /// Asserts that a host has none.
     pub fn is_quiet(&self, host: u32) {
-        assert!(self.is_quiet_within(host, SOON), "on h{host}: {:?}", self.processes(host));
+        assert!(
+            self.is_quiet_within(host, SOON),
+            "on h{host}: {:?}",
+            self.processes(host)
+        );
     }
 
     /// Runs a command in the mount and process namespaces of a host.
@@ -141,37 +171,61 @@ impl Hosts {
         let pid = self.pid(&format!("h{host}"));
         let [mounts, network] = ["mnt", "net"].map(|kind| format!("/proc/{pid}/ns/{kind}"));
         let mut nsenter = Command::new("nsenter");
-        nsenter.args([format!("--mount={mounts}"), format!("--net={network}")]).args(["sh", "-c", command]);
-        assert!(nsenter.status().expect("nsenter starts").success(), "on h{host}: {command}");
+        nsenter
+            .args([format!("--mount={mounts}"), format!("--net={network}")])
+            .args(["sh", "-c", command]);
+        assert!(
+            nsenter.status().expect("nsenter starts").success(),
+            "on h{host}: {command}"
+        );
     }
 
     /// Disconnects or connects the network of a host.
     pub fn cable(&self, host: u32, plugged: bool) {
         let state = if plugged { "up" } else { "down" };
         let cable = format!("p{host}");
-        let set = || Command::new("ip").args(["link", "set", &cable, state]).status().expect("ip starts");
+        let set = || {
+            Command::new("ip")
+                .args(["link", "set", &cable, state])
+                .status()
+                .expect("ip starts")
+        };
         assert!(self.within(set).success(), "the cable of h{host}");
     }
 
     /// Kills all processes of a host at once.
     pub fn crash(&self, host: u32) {
-        let status = Command::new(SCRIPT).args(["crash", &host.to_string()]).arg(self.folder.path()).status();
-        assert!(status.expect("scripts/test-hosts starts").success(), "h{host} is there");
+        let status = Command::new(SCRIPT)
+            .args(["crash", &host.to_string()])
+            .arg(self.folder.path())
+            .status();
+        assert!(
+            status.expect("scripts/test-hosts starts").success(),
+            "h{host} is there"
+        );
     }
 
     /// Command lines of the processes of a host, except its root process, which is its sshd.
     pub fn processes(&self, host: u32) -> Vec<String> {
-        let own = format!("/proc/{}/ns/pid_for_children", self.pid(&format!("h{host}")));
+        let own = format!(
+            "/proc/{}/ns/pid_for_children",
+            self.pid(&format!("h{host}"))
+        );
         let theirs = fs::read_link(own).expect("h is there");
         let all = fs::read_dir("/proc").expect("/proc is there").flatten();
         let of_it = all.filter(|entry| {
             let first = fs::read_to_string(entry.path().join("status")).is_ok_and(|status| {
-                status.lines().any(|line| line.starts_with("NSpid:") && line.ends_with("\t1"))
+                status
+                    .lines()
+                    .any(|line| line.starts_with("NSpid:") && line.ends_with("\t1"))
             });
-            !first && fs::read_link(entry.path().join("ns/pid")).is_ok_and(|namespace| namespace == theirs)
+            !first
+                && fs::read_link(entry.path().join("ns/pid"))
+                    .is_ok_and(|namespace| namespace == theirs)
         });
         let argv = of_it.map(|entry| fs::read(entry.path().join("cmdline")).unwrap_or_default());
-        argv.map(|argv| String::from_utf8_lossy(&argv).replace('\0', " ")).collect()
+        argv.map(|argv| String::from_utf8_lossy(&argv).replace('\0', " "))
+            .collect()
     }
 
     /// Whether a host has no process except sshd within some seconds.
@@ -201,7 +255,11 @@ pub fn program() -> PathBuf {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
         let path = folder.path().join("proofload");
         let whole = env!("CARGO_BIN_EXE_proofload");
-        let strip = Command::new("strip").arg("-o").arg(&path).arg(whole).status();
+        let strip = Command::new("strip")
+            .arg("-o")
+            .arg(&path)
+            .arg(whole)
+            .status();
         if !strip.is_ok_and(|status| status.success()) {
             fs::copy(whole, &path).expect("the program is copied");
         }

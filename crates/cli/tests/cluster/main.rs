@@ -51,7 +51,11 @@ fn begun(channels: Vec<Channel>, specs: Vec<LoadSpec>) -> Fleet {
 }
 
 /// Runs a window of this length with an event one second into it. Returns the result, and the elapsed time.
-fn window(fleet: &mut Fleet, seconds: u64, happens: impl FnOnce() + Send) -> (FleetWindow, Duration) {
+fn window(
+    fleet: &mut Fleet,
+    seconds: u64,
+    happens: impl FnOnce() + Send,
+) -> (FleetWindow, Duration) {
     std::thread::scope(|scope| {
         let misfortune = scope.spawn(|| {
             std::thread::sleep(Duration::from_secs(1));

@@ -13,9 +13,15 @@ const TWO: &str = "## before\nRunning 30s test @ http://192.0.2.7/\n  2 threads 
 fn a_void_conclusion_is_the_exit_code_and_json_has_the_runs() {
     let place = Place::new();
     place.write("notes.md", TWO);
-    place.said(&["report", "notes.md"]).ends(4).prints(&["labels with a single run"]);
+    place
+        .said(&["report", "notes.md"])
+        .ends(4)
+        .prints(&["labels with a single run"]);
     let json = place.said(&["report", "notes.md", "--json"]).json();
-    assert_eq!((&json["audit_version"], &json["runs"][1]["requests"]), (&1.into(), &221_530.into()));
+    assert_eq!(
+        (&json["audit_version"], &json["runs"][1]["requests"]),
+        (&1.into(), &221_530.into())
+    );
     place
         .said(&["report", "notes.md", "--compare", "before", "after"])
         .prints(&["one run a side: 7,100/s and 7,380/s, +4.0 %"]);
@@ -27,9 +33,17 @@ fn a_void_conclusion_is_the_exit_code_and_json_has_the_runs() {
 
 #[test]
 fn a_run_may_be_piped_in() {
-    let mut child = proofload().args(["report", "-"]).stdin(Stdio::piped()).begun();
+    let mut child = proofload()
+        .args(["report", "-"])
+        .stdin(Stdio::piped())
+        .begun();
     let one = TWO.split("## after").next().expect("a first half");
-    child.stdin.take().expect("a pipe").write_all(one.as_bytes()).expect("it is read");
+    child
+        .stdin
+        .take()
+        .expect("a pipe")
+        .write_all(one.as_bytes())
+        .expect("it is read");
     ended(child).ends(0).prints(&["213,010"]);
 }
 
@@ -48,5 +62,8 @@ fn what_cannot_be_read_or_is_not_known_is_told() {
         place.said(&["report", path]).ends(2).tells(&[part]);
     }
     // A file without runs does not prevent the others from being read.
-    place.said(&["report", "prose", "good"]).ends(4).tells(&["prose: nothing"]);
+    place
+        .said(&["report", "prose", "good"])
+        .ends(4)
+        .tells(&["prose: nothing"]);
 }

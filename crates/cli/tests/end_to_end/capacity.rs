@@ -15,29 +15,74 @@ fn what_cannot_be_borne_or_loaded_is_told_before_anything_starts() {
     for (words, told) in [
         (&["node x.js", "--slo", "p99 < 5"][..], "has no unit"),
         (&["node x.js", "--slo", "p99 < +5%"], "is a change"),
-        (&["node x.js", "--slo", "throughput > 5/s"], "which users do not feel"),
-        (&["x.toml", "--slo", "throughput > 5/s"], "which users do not feel"),
+        (
+            &["node x.js", "--slo", "throughput > 5/s"],
+            "which users do not feel",
+        ),
+        (
+            &["x.toml", "--slo", "throughput > 5/s"],
+            "which users do not feel",
+        ),
         (&["--slo", "p99 < 50ms"], "no service is named"),
-        (&["x.toml", "--slo", "p99 < 50ms", "--path", "/a"], "--path: x.toml is an experiment file"),
-        (&["x.toml", "--slo", "p99 < 50ms", "--port", "80"], "--port: x.toml is an experiment file"),
+        (
+            &["x.toml", "--slo", "p99 < 50ms", "--path", "/a"],
+            "--path: x.toml is an experiment file",
+        ),
+        (
+            &["x.toml", "--slo", "p99 < 50ms", "--port", "80"],
+            "--port: x.toml is an experiment file",
+        ),
         (&["node x.js"], "--slo <LIMIT>"),
-        (&["x --in a.toml", "--slo", "p99 < 9ms", "--rate", "9"], "capacity finds the rate by itself"),
-        (&["node x.js", "--slo", "p99 < 50ms", "--rate", "100"], "capacity finds the rate by itself"),
+        (
+            &["x --in a.toml", "--slo", "p99 < 9ms", "--rate", "9"],
+            "capacity finds the rate by itself",
+        ),
+        (
+            &["node x.js", "--slo", "p99 < 50ms", "--rate", "100"],
+            "capacity finds the rate by itself",
+        ),
     ] {
-        place.said(&[&["capacity"], words].concat()).ends(2).tells(&[told]);
+        place
+            .said(&[&["capacity"], words].concat())
+            .ends(2)
+            .tells(&[told]);
     }
     let file = "name = \"x\"\n[services.api]\ncommand = [\"true\"]\n\
                 [load]\nrequests = [{ path = \"/a\" }, { path = \"/b\" }]\n\
                 [measure]\nduration = \"1s\"\n[gate]\nthroughput = \"> 5/s\"\n";
     place.write("x.toml", file);
-    let words = ["capacity", "x.toml", "--slo", "p99 < 50ms", "--limit", "capacity > 5/s"];
+    let words = [
+        "capacity",
+        "x.toml",
+        "--slo",
+        "p99 < 50ms",
+        "--limit",
+        "capacity > 5/s",
+    ];
     let said = place.said(&[&words[..], &["--dry-run", "--json"]].concat());
-    let plan = said.ends(0).tells(&["the file's limit throughput > 5/s is not judged"]).json();
+    let plan = said
+        .ends(0)
+        .tells(&["the file's limit throughput > 5/s is not judged"])
+        .json();
     assert_eq!(plan["gate"][0]["limit"], "capacity > 5/s");
-    let design = [&plan["measure"], &plan["design"]["endpoint"], &plan["design"]["budget"]["secs"]];
-    assert_eq!(design, [&Value::Null, &Value::Null, &Value::from(180)], "what the file measures is no part");
-    for (budget, told) in [("9s", "at least 10s"), ("20s", "--budget: the experiment has [measure]")] {
-        place.said(&["run", "x.toml", "--budget", budget]).ends(2).tells(&[told]);
+    let design = [
+        &plan["measure"],
+        &plan["design"]["endpoint"],
+        &plan["design"]["budget"]["secs"],
+    ];
+    assert_eq!(
+        design,
+        [&Value::Null, &Value::Null, &Value::from(180)],
+        "what the file measures is no part"
+    );
+    for (budget, told) in [
+        ("9s", "at least 10s"),
+        ("20s", "--budget: the experiment has [measure]"),
+    ] {
+        place
+            .said(&["run", "x.toml", "--budget", budget])
+            .ends(2)
+            .tells(&[told]);
     }
     assert!(!place.path("records").exists());
 }
@@ -45,17 +90,35 @@ fn what_cannot_be_borne_or_loaded_is_told_before_anything_starts() {
 #[test]
 fn the_saved_file_asks_the_same_and_a_budget_that_is_too_small_names_one_that_is_not() {
     let place = Place::new();
-    let words =
-        ["capacity", "--out", "record", "--save", "saved.toml", "--slo", "p50 < 20ms", "--budget", "10s"];
+    let words = [
+        "capacity",
+        "--out",
+        "record",
+        "--save",
+        "saved.toml",
+        "--slo",
+        "p50 < 20ms",
+        "--budget",
+        "10s",
+    ];
     let command = format!("SPIN_MS=3 node {SERVICE}");
     let said = place.said(&[&words[..], &[command.as_str()]].concat());
     said.prints(&[
         "How many requests a second within p50 < 20ms?",
         "an interval takes four processes: --budget",
     ]);
-    let saved = place.said(&["run", "--dry-run", "saved.toml", "--json"]).json();
-    assert_eq!([&saved["design"]["metric"], &saved["design"]["slo"][0]], ["capacity", "p50 < 20ms"]);
-    assert_eq!(saved["variants"][0]["load"]["connections_typed"], Value::Null, "the run chooses them");
+    let saved = place
+        .said(&["run", "--dry-run", "saved.toml", "--json"])
+        .json();
+    assert_eq!(
+        [&saved["design"]["metric"], &saved["design"]["slo"][0]],
+        ["capacity", "p50 < 20ms"]
+    );
+    assert_eq!(
+        saved["variants"][0]["load"]["connections_typed"],
+        Value::Null,
+        "the run chooses them"
+    );
     place.is_quiet();
 }
 
@@ -64,16 +127,32 @@ fn the_saved_file_asks_the_same_and_a_budget_that_is_too_small_names_one_that_is
 fn the_capacity_of_a_queue_is_what_queueing_theory_says() {
     let place = Place::new();
     let mut build = Command::new("go");
-    build.args(["build", "-o"]).arg(place.path("queue")).arg(".").current_dir(QUEUE).stdin(Stdio::null());
+    build
+        .args(["build", "-o"])
+        .arg(place.path("queue"))
+        .arg(".")
+        .current_dir(QUEUE)
+        .stdin(Stdio::null());
     build.said().ends(0);
-    let said =
-        place.said(&["capacity", "./queue", "--slo", "p99 < 50ms", "--budget", "80s", "--format", "json"]);
+    let said = place.said(&[
+        "capacity",
+        "./queue",
+        "--slo",
+        "p99 < 50ms",
+        "--budget",
+        "80s",
+        "--format",
+        "json",
+    ]);
     let report = said.ends(0).json();
     let found = &report["capacities"][0];
     // µ − ln(100) / 50 ms for a service of 1 ms. This machine is not idle.
     let per_s = found["per_s"].as_f64().expect("a capacity");
     assert!((650.0..1050.0).contains(&per_s), "{said}");
-    assert!(found["interval"]["low"].as_f64().expect("an interval") < 907.9, "{said}");
+    assert!(
+        found["interval"]["low"].as_f64().expect("an interval") < 907.9,
+        "{said}"
+    );
     place.is_quiet();
 }
 
@@ -89,9 +168,20 @@ const WAITING: &str = "const http = require('node:http');\n\
 fn connections_are_raised_to_what_the_limit_has_use_for() {
     let place = Place::new();
     place.write("waiting.js", WAITING);
-    let words = ["capacity", "WAIT_MS=100 node waiting.js", "--slo", "p90 < 300ms", "--budget", "60s"];
-    let report = place.said(&[&words[..], &["--format", "json"]].concat()).json();
-    let connections = report["capacities"][0]["connections"].as_u64().expect("they are told");
+    let words = [
+        "capacity",
+        "WAIT_MS=100 node waiting.js",
+        "--slo",
+        "p90 < 300ms",
+        "--budget",
+        "60s",
+    ];
+    let report = place
+        .said(&[&words[..], &["--format", "json"]].concat())
+        .json();
+    let connections = report["capacities"][0]["connections"]
+        .as_u64()
+        .expect("they are told");
     assert!(connections > 512, "{connections}");
     place.is_quiet();
 }
@@ -101,10 +191,23 @@ fn connections_are_raised_to_what_the_limit_has_use_for() {
 fn a_service_that_freezes_at_any_rate_holds_none() {
     let place = Place::new();
     place.write("waiting.js", WAITING);
-    let words =
-        ["capacity", "WAIT_MS=1 FREEZE_MS=60 node waiting.js", "--slo", "p99 < 20ms", "--budget", "40s"];
-    let words = [&words[..], &["--limit", "capacity > 10/s", "--out", "record"]].concat();
+    let words = [
+        "capacity",
+        "WAIT_MS=1 FREEZE_MS=60 node waiting.js",
+        "--slo",
+        "p99 < 20ms",
+        "--budget",
+        "40s",
+    ];
+    let words = [
+        &words[..],
+        &["--limit", "capacity > 10/s", "--out", "record"],
+    ]
+    .concat();
     let said = place.said(&words);
-    assert!(!said.out.contains("HOLDS") && !said.out.contains("PASS"), "{said}");
+    assert!(
+        !said.out.contains("HOLDS") && !said.out.contains("PASS"),
+        "{said}"
+    );
     place.is_quiet();
 }

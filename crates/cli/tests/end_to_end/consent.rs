@@ -51,11 +51,20 @@ fn services_of_clusters_are_asked_for_by_name() {
     let kubectl = place.write("bin/kubectl", KUBECTL);
     fs::set_permissions(&kubectl, fs::Permissions::from_mode(0o755)).expect("it may be run");
     let service = "[services.api]\nkubernetes = { service = \"shop\", namespace = \"prod\" }";
-    place.write("k.toml", format!("name = \"k\"\n{service}\n[measure]\nduration = \"300ms\"\n"));
-    let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap_or_default());
+    place.write(
+        "k.toml",
+        format!("name = \"k\"\n{service}\n[measure]\nduration = \"300ms\"\n"),
+    );
+    let path = format!(
+        "{}:{}",
+        place.path("bin").display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
     let run = |flags: &[&str]| {
         let mut command = place.proofload(&[&["run", "k.toml"], flags].concat());
-        command.env("PATH", &path).env("KUBE_PORT", address.port().to_string());
+        command
+            .env("PATH", &path)
+            .env("KUBE_PORT", address.port().to_string());
         without_terminal(command)
     };
     let asked = format!("kubernetes://prod/shop of the context live at {address}: this sends");
@@ -67,7 +76,10 @@ fn services_of_clusters_are_asked_for_by_name() {
     assert!(matches!(said.code, Some(0 | 4)), "{said}");
     let record = place.opened();
     assert!(
-        record.trials().flat_map(|trial| &trial.slices).any(|slice| slice.counts.successful > 0),
+        record
+            .trials()
+            .flat_map(|trial| &trial.slices)
+            .any(|slice| slice.counts.successful > 0),
         "{said}"
     );
 }
@@ -78,12 +90,24 @@ fn what_is_not_this_machine_is_asked_for_whatever_its_name() {
         &["compare", "http://192.0.2.1", "http://127.0.0.1:1"][..],
         &["load", "http://192.0.2.1", "-n", "10"],
     ] {
-        without_terminal(Place::new().proofload(words)).ends(2).tells(&["192.0.2.1: this sends ", "--yes"]);
+        without_terminal(Place::new().proofload(words))
+            .ends(2)
+            .tells(&["192.0.2.1: this sends ", "--yes"]);
     }
-    let words = ["compare", "http://192.0.2.1", "http://127.0.0.1:1", "--rate", "500", "-c", "2"];
+    let words = [
+        "compare",
+        "http://192.0.2.1",
+        "http://127.0.0.1:1",
+        "--rate",
+        "500",
+        "-c",
+        "2",
+    ];
     without_terminal(Place::new().proofload(&words))
         .ends(2)
-        .tells(&["/s, and as many requests as 2 connections get responses to while they warm up, for"]);
+        .tells(&[
+            "/s, and as many requests as 2 connections get responses to while they warm up, for",
+        ]);
 }
 
 #[test]
@@ -95,11 +119,19 @@ fn a_local_name_that_leads_elsewhere_is_asked_for() {
     place.write("hosts", "192.0.2.7 prod.localhost\n127.0.0.1 localhost\n");
     let mut command = Command::new("unshare");
     let script = "mount --bind hosts /etc/hosts && ip link set lo up && exec \"$0\" load http://prod.localhost:80/ -n 10";
-    command.args(["--mount", "--net", "sh", "-c", script, env!("CARGO_BIN_EXE_proofload")]);
+    command.args([
+        "--mount",
+        "--net",
+        "sh",
+        "-c",
+        script,
+        env!("CARGO_BIN_EXE_proofload"),
+    ]);
     command.current_dir(place.path(""));
     let said = without_terminal(command);
     if said.err.contains("unshare") || said.err.contains("mount") {
         return skip("a mount namespace cannot be had here");
     }
-    said.ends(2).tells(&["prod.localhost (192.0.2.7): this sends", "--yes"]);
+    said.ends(2)
+        .tells(&["prod.localhost (192.0.2.7): this sends", "--yes"]);
 }

@@ -12,9 +12,14 @@ use crate::place::{KEPT, Place, Run, SERVICE, proofload, service};
 use crate::rewritten;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-const OUTPUT: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../foreign/tests/corpus/tools/wrk-4.1.0-plain.txt");
-const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../explain/tests/data/auth.cpuprofile");
+const OUTPUT: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../foreign/tests/corpus/tools/wrk-4.1.0-plain.txt"
+);
+const PROFILE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../explain/tests/data/auth.cpuprofile"
+);
 
 /// How a call is tested.
 enum Way {
@@ -38,18 +43,27 @@ const CALLS: [(&str, Way); 20] = [
     ("load$", NAME),
     ("profile$", NAME),
     ("profile diff", With(&[])),
-    ("profile", Not("captures profiles for minutes, or wants a record that has some: explain.rs")),
+    (
+        "profile",
+        Not("captures profiles for minutes, or wants a record that has some: explain.rs"),
+    ),
     ("doctor calibrate", Not("loads for minutes: calibrate.rs")),
     ("tune node server.js --list", With(&[])),
     ("tune", Not("loads for minutes: tune.rs")),
-    ("remote-agent", Not("speaks a protocol on stdin: crates/remote")),
+    (
+        "remote-agent",
+        Not("speaks a protocol on stdin: crates/remote"),
+    ),
     ("init", With(&["--no-start", "empty"])),
     ("compare gunicorn", RECIPE),
     ("compare uvicorn", RECIPE),
     ("compare java", RECIPE),
     ("compare --container", RECIPE),
     ("load", SHORT),
-    ("run keep-alive.toml --events", Not("goes on for minutes: live.rs")),
+    (
+        "run keep-alive.toml --events",
+        Not("goes on for minutes: live.rs"),
+    ),
     ("run", DRY),
     ("compare", DRY),
     ("capacity", DRY),
@@ -57,7 +71,10 @@ const CALLS: [(&str, Way); 20] = [
 
 fn way(call: &str) -> &'static Way {
     let call = format!("{call}$");
-    CALLS.iter().find(|(begin, _)| call.starts_with(begin)).map_or(&With(&[]), |(_, way)| way)
+    CALLS
+        .iter()
+        .find(|(begin, _)| call.starts_with(begin))
+        .map_or(&With(&[]), |(_, way)| way)
 }
 
 /// The proofload calls in a line of shell, as words without the program and anything before it.
@@ -65,9 +82,13 @@ fn calls(line: &str) -> Vec<Vec<String>> {
     let words = shlex::split(line).unwrap_or_default();
     let commands = words.split(|word| ["|", "||", "&&", ";", "&"].contains(&word.as_str()));
     let is_redirection = |word: &&String| [">", ">>", "<"].contains(&word.as_str());
-    let is_before = |word: &&String| word.contains('=') || ["sudo", "npx", "time"].contains(&word.as_str());
+    let is_before =
+        |word: &&String| word.contains('=') || ["sudo", "npx", "time"].contains(&word.as_str());
     let call = |command: &[String]| {
-        let words = command.iter().skip_while(is_before).take_while(|word| !is_redirection(word));
+        let words = command
+            .iter()
+            .skip_while(is_before)
+            .take_while(|word| !is_redirection(word));
         let mut words: Vec<String> = words.cloned().collect();
         let is_call = words.first()?.rsplit('/').next() == Some("proofload");
         is_call.then(|| words.split_off(1))
@@ -83,9 +104,14 @@ fn is_blank(word: &str) -> bool {
 
 fn pages() -> Vec<(PathBuf, String)> {
     let mut folders = vec![Path::new(ROOT).join("docs")];
-    let mut paths: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "npm/README.md"]
-        .map(|name| Path::new(ROOT).join(name))
-        .into();
+    let mut paths: Vec<PathBuf> = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "npm/README.md",
+    ]
+    .map(|name| Path::new(ROOT).join(name))
+    .into();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder of pages").flatten() {
             match entry.path() {
@@ -121,7 +147,10 @@ fn documented() -> BTreeSet<Vec<String>> {
         let (shell, codes) = shell_and_codes(&page);
         all.extend(shell.iter().flat_map(|line| calls(line)));
         all.extend(
-            codes.iter().flat_map(|code| calls(code)).filter(|call| !call.iter().any(|word| is_blank(word))),
+            codes
+                .iter()
+                .flat_map(|code| calls(code))
+                .filter(|call| !call.iter().any(|word| is_blank(word))),
         );
     }
     all.retain(|call| !call.is_empty());
@@ -132,18 +161,40 @@ fn documented() -> BTreeSet<Vec<String>> {
 fn folder() -> Place {
     let place = Place::new();
     let read = |path: &str| fs::read_to_string(path).expect("it is kept");
-    for name in ["server.js", "server.mjs", "server.py", "old.js", "new.js", "old", "new", "server"] {
+    for name in [
+        "server.js",
+        "server.mjs",
+        "server.py",
+        "old.js",
+        "new.js",
+        "old",
+        "new",
+        "server",
+    ] {
         let path = place.write(name, read(SERVICE));
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it may be run");
     }
     let experiment = "name = \"shop\"\n[services.api]\ncommand = [\"node\", \"server.js\"]\n";
-    for name in ["proofload.toml", "experiment.toml", "shop.toml", "keep-alive.toml", "etag.toml"] {
+    for name in [
+        "proofload.toml",
+        "experiment.toml",
+        "shop.toml",
+        "keep-alive.toml",
+        "etag.toml",
+    ] {
         place.write(name, experiment);
     }
     place.write("mix.toml", "[[request]]\npath = \"/\"\n");
     for name in ["access.log", "session.har"] {
-        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../foreign/tests/corpus/traffic");
-        let kept = if name == "session.har" { "chromium-156.har" } else { "nginx-1.22-combined.log" };
+        let corpus = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../foreign/tests/corpus/traffic"
+        );
+        let kept = if name == "session.har" {
+            "chromium-156.har"
+        } else {
+            "nginx-1.22-combined.log"
+        };
         place.write(name, read(&format!("{corpus}/{kept}")));
     }
     for name in ["notes.md", "before.txt", "after.txt"] {
@@ -154,14 +205,23 @@ fn folder() -> Place {
     }
     for name in ["one", "two"] {
         let header = read(&format!("{KEPT}/record.json"));
-        let header = header.replace("simulated", "keep-alive").replace("level-1", "keep");
+        let header = header
+            .replace("simulated", "keep-alive")
+            .replace("level-1", "keep");
         let header = serde_json::from_str(&header).expect("a header");
-        rewritten::write(&place.path("records").join(name), header, rewritten::events(Path::new(KEPT)));
+        rewritten::write(
+            &place.path("records").join(name),
+            header,
+            rewritten::events(Path::new(KEPT)),
+        );
     }
     fs::create_dir(place.path("empty")).expect("a folder");
     let git = "git init -q -b main && git add . && git -c user.name=a -c user.email=a@b commit -qm a \
                && git tag v2.3.0 && git update-ref refs/remotes/origin/main main";
-    let made = Command::new("sh").args(["-c", git]).current_dir(place.mark()).status();
+    let made = Command::new("sh")
+        .args(["-c", git])
+        .current_dir(place.mark())
+        .status();
     assert!(made.is_ok_and(|status| status.success()));
     place
 }
@@ -173,10 +233,16 @@ fn carry(place: &Place, address: &str, call: &[String]) -> Option<String> {
     for word in call {
         match word.as_str() {
             "*.txt" => words.extend(["before.txt".to_owned(), "after.txt".to_owned()]),
-            word => words.push(word.replace("127.0.0.1:3000", address).replace("127.0.0.1:4000", address)),
+            word => words.push(
+                word.replace("127.0.0.1:3000", address)
+                    .replace("127.0.0.1:4000", address),
+            ),
         }
     }
-    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let end = words
+        .iter()
+        .position(|word| word == "--")
+        .unwrap_or(words.len());
     let added: &[&str] = match way(&line) {
         With(added) => added,
         Not(why) => {
@@ -184,7 +250,10 @@ fn carry(place: &Place, address: &str, call: &[String]) -> Option<String> {
             &["--help"]
         }
     };
-    if !added.first().is_some_and(|flag| words.iter().any(|word| word == flag)) {
+    if !added
+        .first()
+        .is_some_and(|flag| words.iter().any(|word| word == flag))
+    {
         words.splice(end..end, added.iter().map(|&word| word.to_owned()));
     }
     if let Some(at) = words.iter().position(|word| word == "--save") {
@@ -210,13 +279,27 @@ fn every_call_in_the_pages_is_run_or_says_why_not() {
     let place = folder();
     let (_service, address) = service(&[]);
     let calls = documented();
-    assert!(calls.len() > 60, "{} calls are few: how are they found?", calls.len());
-    let wrong: Vec<String> =
-        calls.iter().filter_map(|call| carry(&place, &address.to_string(), call)).collect();
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), calls.len(), wrong.join("\n"));
-    let rows = CALLS
+    assert!(
+        calls.len() > 60,
+        "{} calls are few: how are they found?",
+        calls.len()
+    );
+    let wrong: Vec<String> = calls
         .iter()
-        .filter(|(begin, _)| !calls.iter().any(|call| format!("{}$", call.join(" ")).starts_with(begin)));
+        .filter_map(|call| carry(&place, &address.to_string(), call))
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        calls.len(),
+        wrong.join("\n")
+    );
+    let rows = CALLS.iter().filter(|(begin, _)| {
+        !calls
+            .iter()
+            .any(|call| format!("{}$", call.join(" ")).starts_with(begin))
+    });
     let needless: Vec<&str> = rows.map(|(begin, _)| *begin).collect();
     assert!(needless.is_empty(), "no page has such calls: {needless:?}");
 }
@@ -225,14 +308,26 @@ fn every_call_in_the_pages_is_run_or_says_why_not() {
 /// placeholders.
 fn unknown(call: &[String]) -> Option<String> {
     let help = |words: &[&str]| proofload().args(words).arg("--help").said();
-    let words: Vec<&str> = call.iter().map(String::as_str).take_while(|word| *word != "--").collect();
+    let words: Vec<&str> = call
+        .iter()
+        .map(String::as_str)
+        .take_while(|word| *word != "--")
+        .collect();
     // A second word may be a subcommand, but not in capitals.
     let deep = words.len() > 1 && words[1].bytes().all(|it| it.is_ascii_lowercase());
-    let of_two = deep.then(|| help(&words[..2])).filter(|said| said.code == Some(0));
-    let first = words.iter().take(1).filter(|word| !word.starts_with('-')).copied();
+    let of_two = deep
+        .then(|| help(&words[..2]))
+        .filter(|said| said.code == Some(0));
+    let first = words
+        .iter()
+        .take(1)
+        .filter(|word| !word.starts_with('-'))
+        .copied();
     let said = of_two.unwrap_or_else(|| help(&first.collect::<Vec<_>>()));
-    let flags =
-        words.iter().filter(|word| word.starts_with("--")).map(|word| word.split('=').next().unwrap_or(word));
+    let flags = words
+        .iter()
+        .filter(|word| word.starts_with("--"))
+        .map(|word| word.split('=').next().unwrap_or(word));
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let known: BTreeSet<&str> = said.out.split(|c| !is_part(c)).collect();
     let unknown: Vec<&str> = flags.filter(|flag| !known.contains(flag)).collect();
@@ -242,12 +337,18 @@ fn unknown(call: &[String]) -> Option<String> {
 
 #[test]
 fn each_call_in_a_sentence_has_names_of_commands_and_flags_that_there_are() {
-    let codes = pages().into_iter().flat_map(|(_, page)| shell_and_codes(&page).1);
+    let codes = pages()
+        .into_iter()
+        .flat_map(|(_, page)| shell_and_codes(&page).1);
     let calls: BTreeSet<Vec<String>> = codes
         .flat_map(|code| calls(&code))
         .filter(|call| call.first().is_some_and(|it| !is_blank(it)))
         .collect();
-    assert!(calls.len() > 40, "{} calls are few: how are they found?", calls.len());
+    assert!(
+        calls.len() > 40,
+        "{} calls are few: how are they found?",
+        calls.len()
+    );
     let wrong: Vec<String> = calls.iter().filter_map(|call| unknown(call)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -257,19 +358,30 @@ fn each_target_of_make_and_each_script_in_the_pages_is_there() {
     let root = Path::new(ROOT);
     let makefile = fs::read_to_string(root.join("Makefile")).expect("it is there");
     let is_target = |word: &str| {
-        let of_pattern = word.split_once('-').map(|(begin, _)| format!("\n{begin}-%:"));
-        makefile.contains(&format!("\n{word}:")) || of_pattern.is_some_and(|line| makefile.contains(&line))
+        let of_pattern = word
+            .split_once('-')
+            .map(|(begin, _)| format!("\n{begin}-%:"));
+        makefile.contains(&format!("\n{word}:"))
+            || of_pattern.is_some_and(|line| makefile.contains(&line))
     };
     let (mut wrong, mut seen) = (Vec::new(), 0);
     for (path, page) in pages() {
         let (shell, codes) = shell_and_codes(&page);
         for line in shell.iter().chain(&codes) {
             let line = line.split('#').next().unwrap_or_default();
-            let mut words = line.split_whitespace().skip_while(|word| word.contains('=') || *word == "sudo");
+            let mut words = line
+                .split_whitespace()
+                .skip_while(|word| word.contains('=') || *word == "sudo");
             let known = match words.next() {
                 Some("make") => words.all(is_target),
-                Some("python3") => words.all(|word| !word.starts_with("bench/") || root.join(word).exists()),
-                Some(script) if ["scripts/", "bench/"].iter().any(|it| script.starts_with(it)) => {
+                Some("python3") => {
+                    words.all(|word| !word.starts_with("bench/") || root.join(word).exists())
+                }
+                Some(script)
+                    if ["scripts/", "bench/"]
+                        .iter()
+                        .any(|it| script.starts_with(it)) =>
+                {
                     root.join(script).exists()
                 }
                 _ => continue,

@@ -24,6 +24,9 @@ fn a_planted_cost_does_not_depend_on_connections() {
     let said = place.run(&experiment);
     let json = place.report("json").json();
     let ratio = json["comparisons"][0]["estimate"]["ratio"].as_f64();
-    assert!(ratio.is_some_and(|ratio| (0.85..1.18).contains(&ratio)), "{ratio:?}: {said}");
+    assert!(
+        ratio.is_some_and(|ratio| (0.85..1.18).contains(&ratio)),
+        "{ratio:?}: {said}"
+    );
     place.is_quiet();
 }

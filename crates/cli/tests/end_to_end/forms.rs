@@ -11,7 +11,11 @@ use crate::place::{KEPT, Place, Run, Said, proofload};
 const FORMS: [&str; 5] = ["text", "md", "json", "csv", "svg"];
 
 fn report(record: impl AsRef<Path>, words: &[&str]) -> Said {
-    proofload().arg("report").arg(record.as_ref()).args(words).said()
+    proofload()
+        .arg("report")
+        .arg(record.as_ref())
+        .args(words)
+        .said()
 }
 
 /// A copy of the stored record with other events.
@@ -31,7 +35,10 @@ fn a_record_has_every_form_on_stdout_and_in_a_file() {
         let printed = report(KEPT, &["--format", form]);
         assert_eq!(printed.ends(0).err, "", "{form}");
         let file = place.path(form);
-        let written = report(KEPT, &["--format", form, "--out", &file.display().to_string()]);
+        let written = report(
+            KEPT,
+            &["--format", form, "--out", &file.display().to_string()],
+        );
         assert_eq!(written.ends(0).out, "", "{form}");
         assert!(
             fs::read_to_string(&file).is_ok_and(|text| text == printed.out),
@@ -50,8 +57,17 @@ fn a_record_has_every_form_on_stdout_and_in_a_file() {
     }
     report(KEPT, &["--format", "svg", "--dark"]).prints(&["fill=\"#14171b\""]);
     let notes = place.path("md").display().to_string();
-    for words in [&[KEPT, "--dark"][..], &[KEPT, "--dark", "--open"], &[notes.as_str(), "--dark"]] {
-        proofload().arg("report").args(words).said().ends(2).tells(&["--dark"]);
+    for words in [
+        &[KEPT, "--dark"][..],
+        &[KEPT, "--dark", "--open"],
+        &[notes.as_str(), "--dark"],
+    ] {
+        proofload()
+            .arg("report")
+            .args(words)
+            .said()
+            .ends(2)
+            .tells(&["--dark"]);
     }
 }
 
@@ -65,14 +81,22 @@ fn a_record_that_breaks_off_anywhere_has_every_form() {
         for form in FORMS {
             let said = report(&record, &["--format", form]);
             // A record with too little for a verdict is void.
-            assert!(matches!(said.code, Some(0 | 4)), "{form} of {length} bytes: {said}");
-            assert!(!said.out.is_empty() && said.err.is_empty(), "{form}: {said}");
+            assert!(
+                matches!(said.code, Some(0 | 4)),
+                "{form} of {length} bytes: {said}"
+            );
+            assert!(
+                !said.out.is_empty() && said.err.is_empty(),
+                "{form}: {said}"
+            );
         }
     }
     let record = with_events(&place, "header", &events);
     let header = fs::read(record.join("record.json")).expect("a header");
     place.write("header/record.json", &header[..header.len() / 2]);
-    report(&record, &[]).ends(2).tells(&["record.json: not a record's header: EOF"]);
+    report(&record, &[])
+        .ends(2)
+        .tells(&["record.json: not a record's header: EOF"]);
 }
 
 #[test]
@@ -105,11 +129,19 @@ fn a_reader_that_goes_away_is_no_error_and_a_full_disk_is_one() {
         drop(reader);
         let to = |stdout: Stdio| {
             let mut command = proofload();
-            command.args(["report", KEPT, "--format", form]).stdout(stdout).said()
+            command
+                .args(["report", KEPT, "--format", form])
+                .stdout(stdout)
+                .said()
         };
         assert_eq!(to(writer.into()).ends(0).err, "", "{form}");
-        let full = File::options().write(true).open("/dev/full").expect("Linux has it");
-        to(full.into()).ends(6).tells(&["stdout: cannot be written: No space left"]);
+        let full = File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("Linux has it");
+        to(full.into())
+            .ends(6)
+            .tells(&["stdout: cannot be written: No space left"]);
     }
 }
 
@@ -124,13 +156,19 @@ fn a_file_that_cannot_be_written_is_named_with_what_helps() {
         (folder.as_str(), "Is a directory", "name a file in it"),
     ] {
         let error = format!("{out}: cannot be written: {said}");
-        report(KEPT, &["--format", "csv", "--out", out]).ends(6).tells(&[&error, hint]);
+        report(KEPT, &["--format", "csv", "--out", out])
+            .ends(6)
+            .tells(&[&error, hint]);
     }
 }
 
 #[test]
 fn the_schema_of_the_report_is_printed() {
     for (words, title) in [(&["--of", "report"][..], "report"), (&[], "experiment")] {
-        proofload().arg("schema").args(words).said().prints(&[&format!("\"title\": \"Proofload {title}\"")]);
+        proofload()
+            .arg("schema")
+            .args(words)
+            .said()
+            .prints(&[&format!("\"title\": \"Proofload {title}\"")]);
     }
 }

@@ -68,7 +68,12 @@ const VARIABLES: [&str; 11] = [
     "GIT_TEMPLATE_DIR",
     "GIT_CONFIG_PARAMETERS",
 ];
-const HOOKS: [&str; 4] = ["post-checkout", "post-index-change", "reference-transaction", "pre-auto-gc"];
+const HOOKS: [&str; 4] = [
+    "post-checkout",
+    "post-index-change",
+    "reference-transaction",
+    "pre-auto-gc",
+];
 
 /// The repository, in the folder `shop` of a place: a commit `clean`, one with attributes before it, and one
 /// `lost` with a missing file.
@@ -81,7 +86,10 @@ impl Hostile {
         let place = Place::new();
         fs::create_dir(place.path("marks")).expect("a folder");
         let hostile = Hostile { place };
-        hostile.write("service.js", fs::read_to_string(SERVICE).expect("the service"));
+        hostile.write(
+            "service.js",
+            fs::read_to_string(SERVICE).expect("the service"),
+        );
         for file in [
             "a.plain",
             "b.long",
@@ -104,7 +112,12 @@ impl Hostile {
             let design = "warmup = \"100ms\"\nslice = \"100ms\"\nblocks = 4\nbudget = \"20s\"";
             hostile.write(
                 &format!("{name}.toml"),
-                Draft { service: &service, design, ..Draft::default() }.text(),
+                Draft {
+                    service: &service,
+                    design,
+                    ..Draft::default()
+                }
+                .text(),
             );
         }
         hostile.write(".gitignore", "/bare\n");
@@ -137,7 +150,14 @@ impl Hostile {
     fn git(&self, words: &[&str]) -> String {
         let mut git = Command::new("git");
         git.arg("-C").arg(self.path(""));
-        git.args(["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]);
+        git.args([
+            "-c",
+            "user.name=Test",
+            "-c",
+            "user.email=test@localhost",
+            "-c",
+            "commit.gpgsign=false",
+        ]);
         git.args(words).said().ends(0).out.trim().to_owned()
     }
 
@@ -149,13 +169,20 @@ impl Hostile {
 
     /// A program that leaves a mark and passes on its input.
     fn program(&self, mark: &str) -> String {
-        format!("touch '{}'; cat", self.place.path("marks").join(mark).display())
+        format!(
+            "touch '{}'; cat",
+            self.place.path("marks").join(mark).display()
+        )
     }
 
     /// The same as a file.
     fn script(&self, path: &Path, mark: &str) {
         fs::create_dir_all(path.parent().expect("a folder")).expect("it is made");
-        fs::write(path, format!("#!/bin/sh\n{} 2>/dev/null\n", self.program(mark))).expect("it is written");
+        fs::write(
+            path,
+            format!("#!/bin/sh\n{} 2>/dev/null\n", self.program(mark)),
+        )
+        .expect("it is written");
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it may be run");
     }
 
@@ -166,24 +193,43 @@ impl Hostile {
             self.script(&self.path(".git/hooks").join(hook), "hooks");
             self.script(&self.place.path("hooks").join(hook), "core.hooksPath");
         }
-        let filter =
-            |name: &str, mark: &str| format!("[filter \"{name}\"]\n\tclean = \"{}\"\n", self.program(mark));
-        let included = self.place.write("included", filter("included", "include.path"));
-        let included_if = self.place.write("included-if", filter("included-if", "includeIf"));
-        let of_worktrees = filter("included-if", "includeIf of worktrees").replace("clean", "smudge");
+        let filter = |name: &str, mark: &str| {
+            format!(
+                "[filter \"{name}\"]\n\tclean = \"{}\"\n",
+                self.program(mark)
+            )
+        };
+        let included = self
+            .place
+            .write("included", filter("included", "include.path"));
+        let included_if = self
+            .place
+            .write("included-if", filter("included-if", "includeIf"));
+        let of_worktrees =
+            filter("included-if", "includeIf of worktrees").replace("clean", "smudge");
         let of_worktrees = self.place.write("included-if-worktree", of_worktrees);
-        let attributes = self.place.write("attributes", "*.everywhere filter=everywhere\n");
+        let attributes = self
+            .place
+            .write("attributes", "*.everywhere filter=everywhere\n");
         let bare = format!(
             "[core]\nrepositoryformatversion = 0\nworktree = ..\nfsmonitor = \"{}\"\n",
             self.program("bare")
         );
-        for (file, text) in
-            [("HEAD", "ref: refs/heads/main\n"), ("config", bare.as_str()), ("objects/x", ""), ("refs/x", "")]
-        {
+        for (file, text) in [
+            ("HEAD", "ref: refs/heads/main\n"),
+            ("config", bare.as_str()),
+            ("objects/x", ""),
+            ("refs/x", ""),
+        ] {
             self.write(&format!("bare/{file}"), text);
         }
         set("extensions.worktreeConfig", "true");
-        self.git(&["config", "--worktree", "filter.of-worktree.clean", &self.program("config.worktree")]);
+        self.git(&[
+            "config",
+            "--worktree",
+            "filter.of-worktree.clean",
+            &self.program("config.worktree"),
+        ]);
         // It ends at once, because git would wait for a response endlessly.
         let url = self.script_at("remote.origin.url");
         let mark = self.place.path("marks").join("remote.origin.url");
@@ -197,18 +243,31 @@ impl Hostile {
             ("log.showSignature", "true"),
             ("core.attributesFile", &attributes.display().to_string()),
             ("include.path", &included.display().to_string()),
-            ("includeIf.gitdir:**.path", &included_if.display().to_string()),
-            ("includeIf.gitdir:**/worktrees/**.path", &of_worktrees.display().to_string()),
+            (
+                "includeIf.gitdir:**.path",
+                &included_if.display().to_string(),
+            ),
+            (
+                "includeIf.gitdir:**/worktrees/**.path",
+                &of_worktrees.display().to_string(),
+            ),
             ("hook.own.event", "post-checkout"),
         ] {
             set(name, value);
         }
         for (name, _) in SETTINGS {
-            let exclamation = if name == "submodule.own.update" || name == "alias.diff" { "!" } else { "" };
+            let exclamation = if name == "submodule.own.update" || name == "alias.diff" {
+                "!"
+            } else {
+                ""
+            };
             set(name, &format!("{exclamation}{}", self.program(name)));
         }
         // Last, because it would run from here on.
-        set("core.hooksPath", &self.place.path("hooks").display().to_string());
+        set(
+            "core.hooksPath",
+            &self.place.path("hooks").display().to_string(),
+        );
         self.forget();
     }
 
@@ -224,14 +283,21 @@ impl Hostile {
     }
 
     fn marks(&self) -> BTreeSet<String> {
-        let entries = fs::read_dir(self.place.path("marks")).expect("a folder").flatten();
-        entries.map(|entry| entry.file_name().into_string().expect("a name")).collect()
+        let entries = fs::read_dir(self.place.path("marks"))
+            .expect("a folder")
+            .flatten();
+        entries
+            .map(|entry| entry.file_name().into_string().expect("a name"))
+            .collect()
     }
 
     /// Makes git read the files again, whose content is unchanged.
     fn touch(&self) {
-        let touched =
-            Command::new("sh").arg("-c").arg("touch -d '1 hour ago' *.*").current_dir(self.path("")).said();
+        let touched = Command::new("sh")
+            .arg("-c")
+            .arg("touch -d '1 hour ago' *.*")
+            .current_dir(self.path(""))
+            .said();
         touched.ends(0);
     }
 
@@ -256,7 +322,10 @@ impl Hostile {
         run("", &["diff", "--no-ext-diff", "HEAD"]);
         run("", &["cat-file", "-e", "lost:lost.txt"]);
         run("bare", &["status"]);
-        run("", &["worktree", "add", "--detach", "../with-hooks", "clean"]);
+        run(
+            "",
+            &["worktree", "add", "--detach", "../with-hooks", "clean"],
+        );
         run(
             "",
             &[
@@ -270,7 +339,10 @@ impl Hostile {
             ],
         );
         for folder in ["with-hooks", "with-filters"] {
-            run("", &["worktree", "remove", "--force", &format!("../{folder}")]);
+            run(
+                "",
+                &["worktree", "remove", "--force", &format!("../{folder}")],
+            );
         }
         self.write("d.text", "d.text\n");
         self.write("e.whole", "e.whole\n");
@@ -288,13 +360,29 @@ impl Hostile {
             command.env(name, self.script_at(name));
         }
         let programs = self.place.path("programs-of-git");
-        for name in ["git", "git-reset", "git-config", "git-remote-ext", "git-fetch"] {
+        for name in [
+            "git",
+            "git-reset",
+            "git-config",
+            "git-remote-ext",
+            "git-fetch",
+        ] {
             self.script(&programs.join(name), "GIT_EXEC_PATH");
         }
-        self.script(&self.place.path("template/hooks/post-checkout"), "GIT_TEMPLATE_DIR");
-        command.env("GIT_EXEC_PATH", programs).env("GIT_TEMPLATE_DIR", self.place.path("template"));
-        let parameters = format!("'core.fsmonitor={}'", self.script_at("GIT_CONFIG_PARAMETERS").display());
-        command.env("GIT_CONFIG_PARAMETERS", parameters).env("GIT_DIR", self.path("bare"));
+        self.script(
+            &self.place.path("template/hooks/post-checkout"),
+            "GIT_TEMPLATE_DIR",
+        );
+        command
+            .env("GIT_EXEC_PATH", programs)
+            .env("GIT_TEMPLATE_DIR", self.place.path("template"));
+        let parameters = format!(
+            "'core.fsmonitor={}'",
+            self.script_at("GIT_CONFIG_PARAMETERS").display()
+        );
+        command
+            .env("GIT_CONFIG_PARAMETERS", parameters)
+            .env("GIT_DIR", self.path("bare"));
         command
     }
 }
@@ -304,7 +392,10 @@ fn no_program_that_a_repository_names_runs() {
     let hostile = Hostile::new();
     // The traps work: git called directly runs all that these commands reach.
     hostile.by_hand();
-    let reached = SETTINGS.iter().filter(|(_, reached)| *reached).map(|(name, _)| *name);
+    let reached = SETTINGS
+        .iter()
+        .filter(|(_, reached)| *reached)
+        .map(|(name, _)| *name);
     let expected: BTreeSet<String> = reached.chain(WAYS).map(str::to_owned).collect();
     assert_eq!(hostile.marks(), expected);
     hostile.forget();
@@ -317,7 +408,14 @@ fn no_program_that_a_repository_names_runs() {
     };
     quiet(&["run", "here.toml", "--against", "clean", "--dry-run"]).ends(0);
     quiet(&["run", "here.toml", "--dry-run"]).ends(0);
-    let run = quiet(&["run", "here.toml", "--against", "clean", "--out", &out("against")]);
+    let run = quiet(&[
+        "run",
+        "here.toml",
+        "--against",
+        "clean",
+        "--out",
+        &out("against"),
+    ]);
     // The repository selects a filter for a file of this commit that only it has.
     run.ends(2).tells(&["smudge filter everywhere failed"]);
     for (file, commit) in [("here.toml", true), ("inner.toml", false)] {
@@ -327,15 +425,31 @@ fn no_program_that_a_repository_names_runs() {
     }
     quiet(&["load", "http://127.0.0.1:1/", "-n", "1"]);
     // Features that need such a program are reported.
-    quiet(&["run", "here.toml", "--against", "attributes", "--out", &out("filtered")]).ends(2).tells(&[
+    quiet(&[
+        "run",
+        "here.toml",
+        "--against",
+        "attributes",
+        "--out",
+        &out("filtered"),
+    ])
+    .ends(2)
+    .tells(&[
         "smudge filter",
         "failed",
         "Proofload does not run",
         "git config --global filter.",
     ]);
-    quiet(&["run", "here.toml", "--against", "lost", "--out", &out("lost")])
-        .ends(2)
-        .tells(&["partial clone", "fetches nothing"]);
+    quiet(&[
+        "run",
+        "here.toml",
+        "--against",
+        "lost",
+        "--out",
+        &out("lost"),
+    ])
+    .ends(2)
+    .tells(&["partial clone", "fetches nothing"]);
 }
 
 #[test]
@@ -347,16 +461,29 @@ fn filters_of_the_users_own_settings_run() {
          [filter \"with=sign\"]\n\tclean = cat\n[filter \"included\"]\n\tclean = cat\n[filter \"included-if\"]\n\tclean = cat\n\
          [filter \"of-worktree\"]\n\tclean = cat\n[filter \"everywhere\"]\n\tclean = cat\n",
     );
-    let words = ["run", "here.toml", "--against", "attributes", "--build", "cat a.plain; exit 7"];
-    let said = hostile.proofload(&words).env("GIT_CONFIG_GLOBAL", mine).said();
+    let words = [
+        "run",
+        "here.toml",
+        "--against",
+        "attributes",
+        "--build",
+        "cat a.plain; exit 7",
+    ];
+    let said = hostile
+        .proofload(&words)
+        .env("GIT_CONFIG_GLOBAL", mine)
+        .said();
     said.ends(3).tells(&["ended with status 7", "a.MINE"]);
     assert_eq!(hostile.marks(), BTreeSet::new(), "{said}");
 }
 
 #[test]
 fn every_setting_that_is_kept_out_is_documented() {
-    let page =
-        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/security.md")).expect("the page");
+    let page = fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/security.md"
+    ))
+    .expect("the page");
     let generic = |name: &str| match name.split('.').collect::<Vec<_>>()[..] {
         [first, _, last] => format!("{first}.NAME.{last}"),
         [first, second, _, last] => format!("{first}.{second}.NAME.{last}"),
@@ -377,6 +504,9 @@ fn every_setting_that_is_kept_out_is_documented() {
         "protocol.ext.allow",
     ];
     for name in settings.chain(more.map(str::to_owned)) {
-        assert!(page.contains(&format!("`{name}`")), "docs/security.md says nothing of {name}");
+        assert!(
+            page.contains(&format!("`{name}`")),
+            "docs/security.md says nothing of {name}"
+        );
     }
 }

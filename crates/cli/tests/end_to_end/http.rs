@@ -29,12 +29,21 @@ require('node:http').createServer((request, response) => {
 }).listen(process.env.PORT, '127.0.0.1');";
 
 fn load(url: &str, flags: &[&str]) -> Said {
-    proofload().args(["load", url, "-n", "3", "-c", "1"]).args(flags).said()
+    proofload()
+        .args(["load", url, "-n", "3", "-c", "1"])
+        .args(flags)
+        .said()
 }
 
 fn compare(place: &Place, words: &[&str]) -> Said {
     place
-        .proofload(&[&["compare", "--out", "record", "-c", "4", "--budget", "20s"], words].concat())
+        .proofload(
+            &[
+                &["compare", "--out", "record", "-c", "4", "--budget", "20s"],
+                words,
+            ]
+            .concat(),
+        )
         .stdin(Stdio::null())
         .said()
 }
@@ -44,17 +53,23 @@ fn names_the_protocol_that_the_server_speaks() {
     let place = Place::new();
     let (_http2, address) = node(place.write("http2.js", HTTP2), &[]);
     let url = format!("http://{address}/");
-    load(&url, &[]).ends(4).prints(&["the server speaks HTTP/2: --http2"]);
+    load(&url, &[])
+        .ends(4)
+        .prints(&["the server speaks HTTP/2: --http2"]);
     load(&url, &["--http2"]).ends(0).prints(&["3 successful"]);
     let (_http1, address) = node(place.write("http1.js", SERVICE), &[]);
-    load(&format!("http://{address}/"), &["--http2"]).ends(4).prints(&["the server speaks HTTP/1.1"]);
+    load(&format!("http://{address}/"), &["--http2"])
+        .ends(4)
+        .prints(&["the server speaks HTTP/1.1"]);
 }
 
 #[test]
 fn names_where_a_redirect_leads() {
     let place = Place::new();
     let (_redirects, address) = node(place.write("redirects.js", REDIRECTS), &[]);
-    load(&format!("http://{address}/"), &[]).ends(4).prints(&["status 302 to /en/", "by --path or the URL"]);
+    load(&format!("http://{address}/"), &[])
+        .ends(4)
+        .prints(&["status 302 to /en/", "by --path or the URL"]);
     let said = compare(&place, &["node redirects.js", "A=1 node redirects.js"]);
     said.ends(4).prints(&["status 302 to /en/"]);
     assert!(!said.out.contains("0 of 0 requests"), "{said}");
@@ -66,8 +81,13 @@ fn notes_a_body_without_its_type() {
     let (_service, address) = node(place.write("service.js", SERVICE), &[]);
     let url = format!("http://{address}/");
     let note = "has no Content-Type";
-    load(&url, &["-b", "{\"a\":1}"]).ends(0).tells(&[note, "-H 'content-type: application/json'"]);
-    let typed = load(&url, &["-b", "{\"a\":1}", "-H", "Content-Type: application/json"]);
+    load(&url, &["-b", "{\"a\":1}"])
+        .ends(0)
+        .tells(&[note, "-H 'content-type: application/json'"]);
+    let typed = load(
+        &url,
+        &["-b", "{\"a\":1}", "-H", "Content-Type: application/json"],
+    );
     assert!(!typed.ends(0).err.contains(note), "{typed}");
 }
 
@@ -75,7 +95,10 @@ fn notes_a_body_without_its_type() {
 fn refuses_to_compare_errors_with_status_200() {
     let place = Place::new();
     place.write("service.js", SERVICE);
-    let said = compare(&place, &["node service.js", "ERRORS=1 node service.js", "-b", "{}"]);
+    let said = compare(
+        &place,
+        &["node service.js", "ERRORS=1 node service.js", "-b", "{}"],
+    );
     said.ends(4).prints(&["the content of POST /"]);
 }
 

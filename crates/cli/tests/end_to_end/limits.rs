@@ -11,7 +11,10 @@ struct Service {
 impl Service {
     fn start(env: &[(&str, &str)]) -> Service {
         let (running, address) = service(env);
-        Service { running, url: format!("http://{address}/") }
+        Service {
+            running,
+            url: format!("http://{address}/"),
+        }
     }
 
     fn load(&self, flags: &[&str]) -> Said {
@@ -25,19 +28,39 @@ const FOR_3_S: [&str; 4] = ["-d", "3s", "-c", "4"];
 #[test]
 fn a_frozen_service_breaks_a_limit_on_a_quantile() {
     let said = Service::start(&FROZEN).load(&[&FOR_3_S[..], &["--limit", "p99 < 800ms"]].concat());
-    said.ends(1).says(&["V56", "no response for 1.", " of 3.", "would have meant a longer wait"]);
+    said.ends(1).says(&[
+        "V56",
+        "no response for 1.",
+        " of 3.",
+        "would have meant a longer wait",
+    ]);
     // A value as long as the silence passes.
-    let allowed = Service::start(&FROZEN).load(&[&FOR_3_S[..], &["--limit", "p50 < 800ms"]].concat());
+    let allowed =
+        Service::start(&FROZEN).load(&[&FOR_3_S[..], &["--limit", "p50 < 800ms"]].concat());
     allowed.ends(0).says(&["V56"]);
 }
 
 #[test]
 fn a_service_that_responds_late_or_never_again_is_silent() {
-    for env in [[("FREEZE_AT", "0"), ("FREEZE_FOR", "1800")], [("FREEZE_AT", "800"), ("FREEZE_FOR", "60000")]]
-    {
+    for env in [
+        [("FREEZE_AT", "0"), ("FREEZE_FOR", "1800")],
+        [("FREEZE_AT", "800"), ("FREEZE_FOR", "60000")],
+    ] {
         // Of p99 a busy machine would show too few requests.
-        let flags = ["-d", "3s", "-c", "4", "--timeout", "4s", "--limit", "p90 < 800ms"];
-        Service::start(&env).load(&flags).ends(1).says(&["V56", "no response for"]);
+        let flags = [
+            "-d",
+            "3s",
+            "-c",
+            "4",
+            "--timeout",
+            "4s",
+            "--limit",
+            "p90 < 800ms",
+        ];
+        Service::start(&env)
+            .load(&flags)
+            .ends(1)
+            .says(&["V56", "no response for"]);
     }
 }
 
@@ -62,7 +85,8 @@ fn slow_responses_and_open_loop_show_no_silence() {
     let slow = Service::start(&[("MODE", "delay"), ("DELAY_MS", "700")]);
     let said = slow.load(&FOR_3_S);
     assert!(!said.ends(0).all().contains("V56"), "{said}");
-    let said = Service::start(&FROZEN).load(&["--rate", "500", "-d", "3s", "--limit", "p99 < 800ms"]);
+    let said =
+        Service::start(&FROZEN).load(&["--rate", "500", "-d", "3s", "--limit", "p99 < 800ms"]);
     assert!(!said.ends(1).all().contains("V56"), "{said}");
 }
 
@@ -77,7 +101,10 @@ fn accepting_connections_is_no_cost_of_requests() {
     };
     cpu_us("2");
     let (few, many) = (cpu_us("2"), cpu_us("500"));
-    assert!(many < few * 1.7, "{few:.0} us with 2 connections, {many:.0} us with 500");
+    assert!(
+        many < few * 1.7,
+        "{few:.0} us with 2 connections, {many:.0} us with 500"
+    );
 }
 
 #[test]
@@ -93,7 +120,8 @@ fn ten_requests_have_no_rate() {
 fn a_window_shorter_than_a_response_has_no_throughput() {
     let slow = Service::start(&[("MODE", "delay"), ("DELAY_MS", "900")]);
     let said = slow.load(&["-d", "500ms", "-c", "4"]);
-    said.ends(0).says(&["no response came within the window", "4 successful"]);
+    said.ends(0)
+        .says(&["no response came within the window", "4 successful"]);
     assert!(!said.all().contains(" 0/s"), "{said}");
 }
 
@@ -121,8 +149,14 @@ fn each_request_of_a_mix_is_sampled() {
     );
     let mix = place.write("mix.toml", mix);
     let service = Service::start(&[]);
-    let said =
-        service.load(&["--mix", mix.to_str().expect("a path"), "-n", "5000", "--limit", "failed < 0.1%"]);
+    let said = service.load(&[
+        "--mix",
+        mix.to_str().expect("a path"),
+        "-n",
+        "5000",
+        "--limit",
+        "failed < 0.1%",
+    ]);
     said.ends(1).says(&["content × 1", "sampled"]);
 }
 

@@ -34,7 +34,10 @@ headers = { Authorization = "Bearer {token}" }
 
 fn place() -> Place {
     let express = Path::new(SERVICE).with_file_name("../../../../targets/auth/node_modules");
-    assert!(express.exists(), "targets/auth is not installed: run scripts/setup");
+    assert!(
+        express.exists(),
+        "targets/auth is not installed: run scripts/setup"
+    );
     let place = Place::new();
     place.write("mix.toml", MIX);
     place.write("users.csv", "name\nann\nben\ncid\ndan\n");
@@ -51,16 +54,24 @@ fn each_connection_logs_in_once_and_sends_what_it_was_given() {
     let place = place();
     for (driver, mode) in [("completion", ""), ("readiness", ""), ("auto", "h2")] {
         let (_service, address, url) = service(mode);
-        let mut words =
-            vec!["load", &url, "--mix", "mix.toml", "-n", "200", "-c", "4", "--json", "--driver", driver];
+        let mut words = vec![
+            "load", &url, "--mix", "mix.toml", "-n", "200", "-c", "4", "--json", "--driver", driver,
+        ];
         words.extend((mode == "h2").then_some("--http2"));
         let requests = place.said(&words).ends(0).json()["requests"].clone();
-        assert_eq!([&requests["sent"], &requests["ok"]], [200, 200], "{mode} {driver}: {requests:#}");
+        assert_eq!(
+            [&requests["sent"], &requests["ok"]],
+            [200, 200],
+            "{mode} {driver}: {requests:#}"
+        );
         assert_eq!(requests["log_ins"], 2 * CONNECTIONS);
         if mode.is_empty() {
             let mut seen: Value = serde_json::from_str(&get(address, "/seen")).expect("it is JSON");
             assert_eq!((&seen["carts"], &seen["refused"]), (&200.into(), &0.into()));
-            seen["users"].as_array_mut().expect("a list").sort_by_key(Value::to_string);
+            seen["users"]
+                .as_array_mut()
+                .expect("a list")
+                .sort_by_key(Value::to_string);
             let all = serde_json::json!(["ann", "ben", "cid", "dan"]);
             assert_eq!(seen["users"], all, "each is somebody else");
         }
@@ -77,7 +88,19 @@ fn a_log_in_that_fails_is_a_failure_by_its_name_and_nothing_that_was_given_is_ke
     ];
     for (right, wrong, why) in wrongs {
         place.write("wrong.toml", MIX.replace(right, wrong));
-        let words = ["load", &url, "--mix", "wrong.toml", "-n", "20", "-c", "4", "-v", "--timeout", "1s"];
+        let words = [
+            "load",
+            &url,
+            "--mix",
+            "wrong.toml",
+            "-n",
+            "20",
+            "-c",
+            "4",
+            "-v",
+            "--timeout",
+            "1s",
+        ];
         place.said(&words).ends(4).prints(&[
             "failed, counted as failed requests",
             "log-in log in × ",
@@ -85,15 +108,25 @@ fn a_log_in_that_fails_is_a_failure_by_its_name_and_nothing_that_was_given_is_ke
             " 0 successful",
         ]);
     }
-    let words =
-        ["load", &url, "--mix", "mix.toml", "-n", "50", "-c", "4", "--sample", "1", "-v", "--out", "record"];
+    let words = [
+        "load", &url, "--mix", "mix.toml", "-n", "50", "-c", "4", "--sample", "1", "-v", "--out",
+        "record",
+    ];
     let said = place.said(&words);
-    said.ends(0)
-        .prints(&["cookies of each connection", "logging in  8 requests succeeded, in no other figure"]);
-    let kept: Vec<u8> = files(&place.path("record")).into_iter().flat_map(|(_, bytes)| bytes).collect();
+    said.ends(0).prints(&[
+        "cookies of each connection",
+        "logging in  8 requests succeeded, in no other figure",
+    ]);
+    let kept: Vec<u8> = files(&place.path("record"))
+        .into_iter()
+        .flat_map(|(_, bytes)| bytes)
+        .collect();
     let all = format!("{said}{}", String::from_utf8_lossy(&kept));
     let is_there = |given: &&str| all.contains(&format!("{given}0."));
-    assert!(!GIVEN.iter().any(is_there) && !all.contains("token-\""), "{all}");
+    assert!(
+        !GIVEN.iter().any(is_there) && !all.contains("token-\""),
+        "{all}"
+    );
 }
 
 #[test]
@@ -101,7 +134,17 @@ fn users_think_in_closed_loop_only() {
     let place = place();
     let (_service, _, url) = service("");
     place.write("think.toml", format!("think = \"100ms\"\n{MIX}"));
-    let words = ["load", &url, "--mix", "think.toml", "-c", "4", "-d", "1s", "--json"];
+    let words = [
+        "load",
+        &url,
+        "--mix",
+        "think.toml",
+        "-c",
+        "4",
+        "-d",
+        "1s",
+        "--json",
+    ];
     let requests = place.said(&words).ends(0).json()["requests"].clone();
     let (sent, ok) = (requests["sent"].as_u64().expect("a count"), &requests["ok"]);
     // The first comes after at most 100 ms.
@@ -110,9 +153,17 @@ fn users_think_in_closed_loop_only() {
         .said(&[&words[..], &["--rate", "50"]].concat())
         .ends(2)
         .tells(&["their think times are in it already"]);
-    place.said(&[&words[..], &["--no-keepalive"]].concat()).ends(2).tells(&["is to be kept"]);
-    place.said(&[&words[..], &["--http2"]].concat()).ends(2).tells(&["--streams 1"]);
-    let rate = ["load", &url, "--mix", "mix.toml", "-c", "4", "-d", "500ms", "--rate", "100", "--json"];
+    place
+        .said(&[&words[..], &["--no-keepalive"]].concat())
+        .ends(2)
+        .tells(&["is to be kept"]);
+    place
+        .said(&[&words[..], &["--http2"]].concat())
+        .ends(2)
+        .tells(&["--streams 1"]);
+    let rate = [
+        "load", &url, "--mix", "mix.toml", "-c", "4", "-d", "500ms", "--rate", "100", "--json",
+    ];
     let open = place.said(&rate).ends(0).json();
     assert_eq!(open["requests"]["ok"], open["open"]["intended"]);
     assert_eq!(open["requests"]["log_ins"], 8);
@@ -121,17 +172,24 @@ fn users_think_in_closed_loop_only() {
 #[test]
 fn an_experiment_logs_in_too() {
     let place = place();
-    let requests = MIX.replace("[[request]]", "[[load.requests]]").replace("cookies = true", "");
+    let requests = MIX
+        .replace("[[request]]", "[[load.requests]]")
+        .replace("cookies = true", "");
     let text = format!(
         "name = \"shop\"\n[services.shop]\ncommand = [\"node\", {SERVICE:?}]\nready = \"/seen\"\n[load]\nconnections = 4\n\
          cookies = true\n{requests}[measure]\nduration = \"300ms\"\n[expect]\nstatus = [200, 201]\n"
     );
     let file = place.write("shop.toml", text);
     let plan = place.said(&["run", "--dry-run", &file.display().to_string()]);
-    let told = ["once GET /form, once log in, 100 % cart", "nothing is compared: closed loop, for "];
+    let told = [
+        "once GET /form, once log in, 100 % cart",
+        "nothing is compared: closed loop, for ",
+    ];
     plan.ends(0).prints(&told);
     assert!(!plan.out.contains("margin"), "{plan}");
     // For any verdict: a queue that a concurrent test fills makes it invalid (V28), because the kernel counts
     // all of them together.
-    place.run(&file).prints(&["logging in  8 requests succeeded"]);
+    place
+        .run(&file)
+        .prints(&["logging in  8 requests succeeded"]);
 }

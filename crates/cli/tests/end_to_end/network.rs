@@ -18,8 +18,11 @@ fn who_may_not_make_a_link_is_told_before_anything_starts() {
     if rustix::process::geteuid().is_root() {
         // A user without privileges, who nevertheless must reach the experiment and the binary, and may write
         // a record.
-        fs::set_permissions(place.path(""), std::os::unix::fs::PermissionsExt::from_mode(0o777))
-            .expect("it is ours");
+        fs::set_permissions(
+            place.path(""),
+            std::os::unix::fs::PermissionsExt::from_mode(0o777),
+        )
+        .expect("it is ours");
         command.uid(65534);
     }
     let Ok(output) = command.output() else {
@@ -27,6 +30,7 @@ fn who_may_not_make_a_link_is_told_before_anything_starts() {
         return;
     };
     let said = Said::from(output);
-    said.ends(6).tells(&["`load.network` takes root", "leave `load.network` out"]);
+    said.ends(6)
+        .tells(&["`load.network` takes root", "leave `load.network` out"]);
     assert!(!place.record().exists());
 }

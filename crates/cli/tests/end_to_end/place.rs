@@ -40,7 +40,11 @@ impl From<Output> for Said {
     fn from(output: Output) -> Said {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (out, err) = (text(&output.stdout), text(&output.stderr));
-        Said { code: output.status.code(), out, err }
+        Said {
+            code: output.status.code(),
+            out,
+            err,
+        }
     }
 }
 
@@ -82,7 +86,12 @@ impl Said {
 
 fn has(text: &str, parts: &[&str], said: &Said) {
     let words = words(text);
-    parts.iter().for_each(|part| assert!(text.contains(part) || words.contains(part), "{part}: {said}"));
+    parts.iter().for_each(|part| {
+        assert!(
+            text.contains(part) || words.contains(part),
+            "{part}: {said}"
+        )
+    });
 }
 
 /// Joins the text in one line.
@@ -103,7 +112,10 @@ impl Run for Command {
     }
 
     fn begun(&mut self) -> Child {
-        self.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+        self.stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts")
     }
 }
 
@@ -159,7 +171,9 @@ pub struct Place {
 
 impl Place {
     pub fn new() -> Place {
-        Place { folder: tempfile::tempdir().expect("a folder for the test") }
+        Place {
+            folder: tempfile::tempdir().expect("a folder for the test"),
+        }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -184,13 +198,22 @@ impl Place {
 
     /// Two variants whose levels set these variables, with additions to the design.
     pub fn two(&self, baseline: &str, candidate: &str, design: &str) -> PathBuf {
-        let more = format!("[factors.setting]\nbaseline = {{ {baseline} }}\ncandidate = {{ {candidate} }}");
-        self.experiment(&Draft { more: &more, design, ..Draft::default() })
+        let more = format!(
+            "[factors.setting]\nbaseline = {{ {baseline} }}\ncandidate = {{ {candidate} }}"
+        );
+        self.experiment(&Draft {
+            more: &more,
+            design,
+            ..Draft::default()
+        })
     }
 
     /// A folder with a `docker` that only has these `case` arms for its first argument.
     pub fn engine(&self, arms: &str) -> String {
-        let docker = self.write("engine/docker", format!("#!/bin/sh\ncase \"$1\" in {arms} esac\n"));
+        let docker = self.write(
+            "engine/docker",
+            format!("#!/bin/sh\ncase \"$1\" in {arms} esac\n"),
+        );
         fs::set_permissions(&docker, fs::Permissions::from_mode(0o755)).expect("it may be run");
         self.path("engine").display().to_string()
     }
@@ -202,8 +225,17 @@ impl Place {
     /// The environment for a plan, without a run.
     pub fn environment(&self, plan: Plan) -> RealEnvironment {
         fs::create_dir_all(self.record().join("logs")).expect("a folder for logs");
-        let warden = Warden::new(vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()]);
-        RealEnvironment::new(plan, warden, &["remote-agent"], self.record(), Stop::default())
+        let warden = Warden::new(vec![
+            env!("CARGO_BIN_EXE_proofload").into(),
+            "__warden".into(),
+        ]);
+        RealEnvironment::new(
+            plan,
+            warden,
+            &["remote-agent"],
+            self.record(),
+            Stop::default(),
+        )
     }
 
     pub fn opened(&self) -> Record {
@@ -218,7 +250,10 @@ impl Place {
     /// `proofload` with these words, in this folder.
     pub fn proofload(&self, words: &[&str]) -> Command {
         let mut command = proofload();
-        command.args(words).current_dir(self.folder.path()).env("PROOFLOAD_TEST_PLACE", self.mark());
+        command
+            .args(words)
+            .current_dir(self.folder.path())
+            .env("PROOFLOAD_TEST_PLACE", self.mark());
         command
     }
 
@@ -230,7 +265,11 @@ impl Place {
     /// `proofload run` of an experiment in this place.
     pub fn command(&self, experiment: &Path) -> Command {
         let mut command = proofload();
-        command.arg("run").arg(experiment).args(["-v", "--seed", "1", "--out"]).arg(self.record());
+        command
+            .arg("run")
+            .arg(experiment)
+            .args(["-v", "--seed", "1", "--out"])
+            .arg(self.record());
         command.env("PROOFLOAD_TEST_PLACE", self.mark());
         command
     }
@@ -247,7 +286,12 @@ impl Place {
     }
 
     /// The same with another command and exit code.
-    pub fn run_well_as(&self, command: impl Fn() -> Command, code: i32, part: &str) -> Option<Said> {
+    pub fn run_well_as(
+        &self,
+        command: impl Fn() -> Command,
+        code: i32,
+        part: &str,
+    ) -> Option<Said> {
         for attempt in 1.. {
             let said = command().said();
             if attempt == 3 || said.code == Some(code) && said.out.contains(part) {
@@ -257,7 +301,10 @@ impl Place {
             }
             let stolen = self.steal();
             if stolen > 0.1 {
-                skip(&format!("the host took {:.0} % of the CPU time", stolen * 100.0));
+                skip(&format!(
+                    "the host took {:.0} % of the CPU time",
+                    stolen * 100.0
+                ));
                 return None;
             }
             eprintln!("again, after\n{said}");
@@ -268,15 +315,24 @@ impl Place {
 
     /// Mean share of CPU steal while the record's slices were measured.
     fn steal(&self) -> f64 {
-        let Ok(record) = record::open(&self.record()) else { return 0.0 };
-        let shares: Vec<f64> =
-            record.trials().flat_map(|trial| &trial.slices).map(|slice| slice.machine.steal_share).collect();
+        let Ok(record) = record::open(&self.record()) else {
+            return 0.0;
+        };
+        let shares: Vec<f64> = record
+            .trials()
+            .flat_map(|trial| &trial.slices)
+            .map(|slice| slice.machine.steal_share)
+            .collect();
         shares.iter().sum::<f64>() / shares.len().max(1) as f64
     }
 
     /// `proofload report` of the record by its absolute path.
     pub fn report(&self, form: &str) -> Said {
-        proofload().arg("report").arg(self.record()).args(["--format", form]).said()
+        proofload()
+            .arg("report")
+            .arg(self.record())
+            .args(["--format", form])
+            .said()
     }
 
     /// Whether the run's events contain this text by now.
@@ -289,8 +345,11 @@ impl Place {
         let mark = format!("PROOFLOAD_TEST_PLACE={}\0", self.folder.path().display());
         let processes = fs::read_dir("/proc").expect("/proc is there").flatten();
         let marked = processes.filter(|process| {
-            fs::read(process.path().join("environ"))
-                .is_ok_and(|environ| environ.windows(mark.len()).any(|window| window == mark.as_bytes()))
+            fs::read(process.path().join("environ")).is_ok_and(|environ| {
+                environ
+                    .windows(mark.len())
+                    .any(|window| window == mark.as_bytes())
+            })
         });
         let described = marked.map(|process| {
             let argv = fs::read(process.path().join("cmdline")).unwrap_or_default();
@@ -307,7 +366,9 @@ impl Place {
 
     /// Output of all services of the run, one text for each log.
     pub fn logs(&self) -> std::collections::BTreeMap<String, String> {
-        let logs = fs::read_dir(self.record().join("logs")).expect("the record has logs").flatten();
+        let logs = fs::read_dir(self.record().join("logs"))
+            .expect("the record has logs")
+            .flatten();
         let name = |log: &fs::DirEntry| log.file_name().to_string_lossy().into_owned();
         let read = |log: fs::DirEntry| {
             let text = fs::read(log.path()).expect("a log is readable");
@@ -326,11 +387,21 @@ pub fn accounted_for(record: &Record) -> usize {
             let log = format!("logs/block-{:02}-{name}-api.log", block.number);
             let log = fs::read_to_string(record.directory.join(log)).expect("its log");
             let sent: u64 = trial.slices.iter().map(|slice| slice.counts.sent).sum();
-            let counted = log.lines().find_map(|line| line.strip_prefix("requests ")?.parse::<u64>().ok());
+            let counted = log
+                .lines()
+                .find_map(|line| line.strip_prefix("requests ")?.parse::<u64>().ok());
             // Before the load there are at most two readiness probes, and one request that accepts gzip.
             let looks = counted.and_then(|counted| counted.checked_sub(sent));
-            assert!(sent > 0 && looks.is_some_and(|looks| looks <= 3), "we sent {sent}, it said: {log}");
-            if trial.started.witnesses.iter().any(|witness| witness.repeats) {
+            assert!(
+                sent > 0 && looks.is_some_and(|looks| looks <= 3),
+                "we sent {sent}, it said: {log}"
+            );
+            if trial
+                .started
+                .witnesses
+                .iter()
+                .any(|witness| witness.repeats)
+            {
                 assert!(looks >= Some(2), "{log}");
             }
             trials += 1;
@@ -368,7 +439,9 @@ pub fn has_links() -> bool {
 
 /// Names and contents of all files below a folder.
 pub fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let entries = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path());
     let below = |path: PathBuf| match path.is_dir() {
         true => files(&path),
         false => vec![(path.clone(), fs::read(path).expect("a file"))],
@@ -378,7 +451,9 @@ pub fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 
 /// An address without a listener.
 pub fn free() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a free port")
+    TcpListener::bind("127.0.0.1:0")
+        .and_then(|port| port.local_addr())
+        .expect("a free port")
 }
 
 /// A service started by the test: it listens at its address, and ends with the test.
@@ -388,7 +463,9 @@ pub struct Running {
 
 impl Running {
     pub fn start(command: &mut Command, address: SocketAddr) -> Running {
-        let running = Running { child: command.stdout(Stdio::null()).spawn().expect("it starts") };
+        let running = Running {
+            child: command.stdout(Stdio::null()).spawn().expect("it starts"),
+        };
         wait_until("it listens", || TcpStream::connect(address).is_ok());
         running
     }
@@ -403,7 +480,9 @@ pub fn service(env: &[(&str, &str)]) -> (Running, SocketAddr) {
 pub fn node(script: impl AsRef<OsStr>, env: &[(&str, &str)]) -> (Running, SocketAddr) {
     let address = free();
     let mut node = Command::new("node");
-    node.arg(script).env("PORT", address.port().to_string()).envs(env.iter().copied());
+    node.arg(script)
+        .env("PORT", address.port().to_string())
+        .envs(env.iter().copied());
     (Running::start(&mut node, address), address)
 }
 
@@ -414,7 +493,10 @@ pub fn get(address: SocketAddr, path: &str) -> String {
     stream.write_all(request.as_bytes()).expect("it reads");
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("it responds");
-    text.split_once("\r\n\r\n").expect("it has a head").1.to_owned()
+    text.split_once("\r\n\r\n")
+        .expect("it has a head")
+        .1
+        .to_owned()
 }
 
 impl Drop for Running {

@@ -27,7 +27,13 @@ fn with_cache(place: &Place, mut command: Command) -> Command {
 fn data_is_made_for_the_first_run_and_found_by_the_next() {
     let place = Place::new();
     let file = experiment(&place, "echo 12345678 >$1/data");
-    let check = || with_cache(&place, place.proofload(&["run", "--dry-run", "experiment.toml"])).said();
+    let check = || {
+        with_cache(
+            &place,
+            place.proofload(&["run", "--dry-run", "experiment.toml"]),
+        )
+        .said()
+    };
     check().prints(&["zips: to be made by /bin/sh"]);
     for made in [true, false] {
         let said = with_cache(&place, place.command(&file)).said();
@@ -36,7 +42,10 @@ fn data_is_made_for_the_first_run_and_found_by_the_next() {
         assert_eq!(said.err.contains("built zips: 9 B"), made, "{said}");
         let record = place.opened();
         let prepared = &record.prepared[0];
-        assert_eq!((prepared.name.as_str(), prepared.made, prepared.bytes), ("zips", made, 9));
+        assert_eq!(
+            (prepared.name.as_str(), prepared.made, prepared.bytes),
+            ("zips", made, 9)
+        );
         said.prints(&["data zips 9 B "]);
         let data = place.path("cache/proofload").join(&prepared.key);
         check().prints(&[&format!("zips: there, in {}", data.display())]);

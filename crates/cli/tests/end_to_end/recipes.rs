@@ -24,21 +24,43 @@ const COMPOSE: &str = "services:\n  web:\n    image: proofload-recipe:1\n    exp
 
 const GUNICORN: &str =
     r#"command = ["gunicorn", "application:wsgi", "--bind", "127.0.0.1:{port}", "--threads", "4"]"#;
-const UVICORN: &str = r#"command = ["uvicorn", "application:asgi", "--port", "{port}", "--no-access-log"]"#;
-const JAVA: &str = r#"command = ["java", "-Dsun.net.httpserver.nodelay=true", "-cp", ".", "Server"]"#;
+const UVICORN: &str =
+    r#"command = ["uvicorn", "application:asgi", "--port", "{port}", "--no-access-log"]"#;
+const JAVA: &str =
+    r#"command = ["java", "-Dsun.net.httpserver.nodelay=true", "-cp", ".", "Server"]"#;
 const CONTAINER: &str =
     "container = { image = \"proofload-recipe:1\" }\nenv = { PORT = \"3000\", HOST = \"0.0.0.0\" }";
 
 /// Required program, build command, start command, and the work of the slower variant.
 const RECIPES: [(&str, &str, &str, &str); 9] = [
-    ("node --version", "", r#"command = ["node", "server.js"]"#, WORK),
-    ("python3 --version", "", r#"command = ["python3", "server.py"]"#, WORK),
+    (
+        "node --version",
+        "",
+        r#"command = ["node", "server.js"]"#,
+        WORK,
+    ),
+    (
+        "python3 --version",
+        "",
+        r#"command = ["python3", "server.py"]"#,
+        WORK,
+    ),
     ("gunicorn --version", "", GUNICORN, WORK),
     ("uvicorn --version", "", UVICORN, WORK),
-    ("go version", "GO111MODULE=off go build -o server server.go", r#"command = ["./server"]"#, WORK),
+    (
+        "go version",
+        "GO111MODULE=off go build -o server server.go",
+        r#"command = ["./server"]"#,
+        WORK,
+    ),
     ("javac -version", "javac -d . Server.java", JAVA, WORK),
     // Its hash is a cheap one.
-    ("rustc --version", "rustc -O -o server server.rs", r#"command = ["./server"]"#, "40000"),
+    (
+        "rustc --version",
+        "rustc -O -o server server.rs",
+        r#"command = ["./server"]"#,
+        "40000",
+    ),
     ("docker version && go version", IMAGE, CONTAINER, WORK),
     (
         "docker version && docker compose version && go version",
@@ -50,7 +72,10 @@ const RECIPES: [(&str, &str, &str, &str); 9] = [
 
 /// Whether a shell command works. Prints a message if not.
 fn works(command: &str) -> bool {
-    let works = Command::new("sh").args(["-c", command]).stdin(Stdio::null()).output();
+    let works = Command::new("sh")
+        .args(["-c", command])
+        .stdin(Stdio::null())
+        .output();
     let works = works.is_ok_and(|output| output.status.success());
     if !works {
         skip(&format!("`{command}` does not work here"));
@@ -62,7 +87,11 @@ fn works(command: &str) -> bool {
 fn sources() -> Place {
     let place = Place::new();
     for source in fs::read_dir(SOURCES).expect("the sources").flatten() {
-        fs::copy(source.path(), place.path(&source.file_name().display().to_string())).expect("a copy");
+        fs::copy(
+            source.path(),
+            place.path(&source.file_name().display().to_string()),
+        )
+        .expect("a copy");
     }
     place.write("compose.yaml", COMPOSE);
     place
@@ -75,16 +104,28 @@ fn finds_the_slower_one(place: &Place, service: &str, [little, much]: [&str; 2])
          little = {{ {little} }}\nmuch = {{ {much} }}\n{DESIGN}"
     );
     place.write("proofload.toml", text);
-    place.run_well_as(|| place.proofload(&["run", "--out", "record"]), 0, "SLOWER  much vs little");
+    place.run_well_as(
+        || place.proofload(&["run", "--out", "record"]),
+        0,
+        "SLOWER  much vs little",
+    );
 }
 
 #[test]
 fn each_recipe_that_can_be_followed_here_finds_the_service_with_more_work() {
     for (_, build, service, work) in RECIPES.iter().filter(|(needs, ..)| works(needs)) {
         let place = sources();
-        Command::new("sh").args(["-ec", build]).current_dir(place.path("")).said().ends(0);
+        Command::new("sh")
+            .args(["-ec", build])
+            .current_dir(place.path(""))
+            .said()
+            .ends(0);
         let service = format!("stop_timeout = \"1s\"\n{service}");
-        finds_the_slower_one(&place, &service, ["app.env.WORK = \"1\"", &format!("app.env.WORK = {work:?}")]);
+        finds_the_slower_one(
+            &place,
+            &service,
+            ["app.env.WORK = \"1\"", &format!("app.env.WORK = {work:?}")],
+        );
     }
 }
 

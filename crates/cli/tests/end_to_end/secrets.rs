@@ -31,21 +31,31 @@ process.on("SIGTERM", () => process.exit(0));
 
 fn without_secrets(what: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let before = text.split_once("-zqz").map(|(before, _)| before.chars().rev().take(80).collect::<Vec<_>>());
-    assert_eq!(before.map(|it| it.into_iter().rev().collect::<String>()), None, "a secret in {what}");
+    let before = text
+        .split_once("-zqz")
+        .map(|(before, _)| before.chars().rev().take(80).collect::<Vec<_>>());
+    assert_eq!(
+        before.map(|it| it.into_iter().rev().collect::<String>()),
+        None,
+        "a secret in {what}"
+    );
 }
 
 /// Asserts that no file of a place's record contains a secret, except logs, which are the service's own
 /// output.
 fn record_without_secrets(place: &Place, logs: bool) {
     let kept = files(&place.record()).into_iter();
-    for (path, bytes) in kept.filter(|(path, _)| logs || !path.starts_with(place.path("record/logs"))) {
+    for (path, bytes) in
+        kept.filter(|(path, _)| logs || !path.starts_with(place.path("record/logs")))
+    {
         without_secrets(&path.display().to_string(), &bytes);
     }
 }
 
 fn secretive(place: &Place, mut command: Command) -> Command {
-    command.env("XDG_STATE_HOME", place.path("state")).env("PROOFLOAD_TEST_SECRET", "given-by-env-zqz");
+    command
+        .env("XDG_STATE_HOME", place.path("state"))
+        .env("PROOFLOAD_TEST_SECRET", "given-by-env-zqz");
     command
 }
 
@@ -54,8 +64,7 @@ fn a_service_gets_its_secrets_and_no_file_of_the_record_has_one() {
     let place = Place::new();
     place.write("guard.js", GUARD);
     place.write("key.txt", "given-by-file-zqz\n");
-    let command =
-        r#"["node", "guard.js", "postgres://shop:typed-argv-zqz@db/shop", "--password", "typed-flag-zqz"]"#;
+    let command = r#"["node", "guard.js", "postgres://shop:typed-argv-zqz@db/shop", "--password", "typed-flag-zqz"]"#;
     let env = r#"DATABASE_URL = "redis://:{env.PROOFLOAD_TEST_SECRET}@cache/0", KEY = "{file.key.txt}", TOKEN = "typed-one-zqz""#;
     let file = place.experiment(&Draft {
         service: &format!("command = {command}\nenv = {{ PORT = \"{{port}}\", {env} }}"),
@@ -67,7 +76,9 @@ requests = [
 ]"#,
         design: "warmup = \"100ms\"\nslice = \"100ms\"\nblocks = 4",
     });
-    let text = fs::read_to_string(&file).expect("it is there").replace("ready = \"/healthz\"\n", "");
+    let text = fs::read_to_string(&file)
+        .expect("it is there")
+        .replace("ready = \"/healthz\"\n", "");
     fs::write(&file, text).expect("it is ours");
     let mut run = secretive(&place, place.command(&file));
     let said = run.arg("--events").said();
@@ -77,16 +88,27 @@ requests = [
     let slices: Vec<_> = record.trials().flat_map(|trial| &trial.slices).collect();
     assert!(!slices.is_empty(), "{said}");
     for slice in slices {
-        assert!(slice.counts.successful > 0 && slice.counts.successful == slice.counts.responses, "{said}");
+        assert!(
+            slice.counts.successful > 0 && slice.counts.successful == slice.counts.responses,
+            "{said}"
+        );
     }
-    for name in
-        ["record.json", "events.jsonl", "experiment.toml", "report.html", "report.txt", "summary.json"]
-    {
+    for name in [
+        "record.json",
+        "events.jsonl",
+        "experiment.toml",
+        "report.html",
+        "report.txt",
+        "summary.json",
+    ] {
         assert!(place.record().join(name).is_file(), "{name}");
     }
     record_without_secrets(&place, true);
     let told = place.read("record/events.jsonl");
-    assert!(told.contains(r#"["x-told","Bearer {env.PROOFLOAD_TEST_SECRET}"]"#), "{said}");
+    assert!(
+        told.contains(r#"["x-told","Bearer {env.PROOFLOAD_TEST_SECRET}"]"#),
+        "{said}"
+    );
     assert!(
         told.contains(r#""KEY":"{file.key.txt}""#) && told.contains("[secret-"),
         "what was seen of processes"
@@ -94,16 +116,31 @@ requests = [
     // A variable that arrives is not reported as lost.
     let findings = said.out.lines().last().unwrap_or_default();
     assert!(!findings.contains("environment_lost"), "{findings}");
-    let mode = |path: PathBuf| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
-    let modes =
-        [place.record(), place.path("record/record.json"), place.path("state/proofload/key")].map(mode);
+    let mode = |path: PathBuf| {
+        fs::metadata(path)
+            .expect("it is there")
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    let modes = [
+        place.record(),
+        place.path("record/record.json"),
+        place.path("state/proofload/key"),
+    ]
+    .map(mode);
     assert_eq!(modes, [0o700, 0o600, 0o600]);
     for (path, _) in files(&place.record()) {
         assert_eq!(mode(path.clone()), 0o600, "{}", path.display());
     }
 
-    let check =
-        |words: &[&str]| secretive(&place, place.proofload(&[&["run", "--dry-run"], words].concat())).said();
+    let check = |words: &[&str]| {
+        secretive(
+            &place,
+            place.proofload(&[&["run", "--dry-run"], words].concat()),
+        )
+        .said()
+    };
     let checked = check(&["experiment.toml", "--format", "json"]);
     without_secrets("the plan", checked.out.as_bytes());
     let variants = serde_json::to_value(&record.header.plan.variants).expect("JSON");
@@ -128,7 +165,14 @@ fn commands_that_are_typed_are_kept_without_their_secrets_and_so_are_last_words_
     );
     let command = |token: &str| format!("TOKEN={token} node chatty.js --password typed-flag-zqz");
     let (one, other) = (command("typed-one-zqz"), command("typed-other-zqz"));
-    let flags = ["--out", "record", "--save", "saved.toml", "-H", "Authorization: Bearer typed-head-zqz"];
+    let flags = [
+        "--out",
+        "record",
+        "--save",
+        "saved.toml",
+        "-H",
+        "Authorization: Bearer typed-head-zqz",
+    ];
     let words = [&["compare"], &flags[..], &[one.as_str(), &other]].concat();
     let said = secretive(&place, place.proofload(&words)).said();
     said.ends(3).tells(&[
@@ -140,7 +184,8 @@ fn commands_that_are_typed_are_kept_without_their_secrets_and_so_are_last_words_
     record_without_secrets(&place, false);
     let plan = &place.opened().header.plan;
     assert!(
-        plan.variants[0].name.starts_with("TOKEN=[secret-") && plan.variants[0].name != plan.variants[1].name,
+        plan.variants[0].name.starts_with("TOKEN=[secret-")
+            && plan.variants[0].name != plan.variants[1].name,
         "{plan:?}"
     );
     assert!(place.read("saved.toml").contains("typed-other-zqz"));
@@ -153,14 +198,21 @@ fn a_load_from_flags_has_its_secrets_and_keeps_none() {
     place.write("guard.js", "const http = require('node:http');\nconst port = process.env.PORT;\nhttp.createServer((request, response) => { response.statusCode = request.headers.authorization === 'Bearer given-by-env-zqz' && request.url === '/?token=typed-query-zqz' ? 200 : 403; response.end(); }).listen(port, '127.0.0.1');");
     let (_server, address) = node(place.path("guard.js"), &[]);
     let url = format!("http://{address}/?token=typed-query-zqz");
-    let words = ["load", &url, "-H", "Authorization: Bearer {env.PROOFLOAD_TEST_SECRET}"];
+    let words = [
+        "load",
+        &url,
+        "-H",
+        "Authorization: Bearer {env.PROOFLOAD_TEST_SECRET}",
+    ];
     let rest = ["-n", "50", "-c", "1", "--out", "record"];
     let said = secretive(&place, place.proofload(&[&words[..], &rest].concat())).said();
     let unset = place.said(&words);
     said.ends(0);
     without_secrets("what is said", said.to_string().as_bytes());
     record_without_secrets(&place, true);
-    unset.ends(2).tells(&["the variable PROOFLOAD_TEST_SECRET is not set"]);
+    unset
+        .ends(2)
+        .tells(&["the variable PROOFLOAD_TEST_SECRET is not set"]);
 }
 
 /// A value that shares no five bytes with a digest, a time or a word.
@@ -168,15 +220,21 @@ const STRANGE: &str = "QZXJV7KWQ9ZXVJ3QKXZW8JVKQXZ4JWQXV";
 
 /// Asserts that a text has no five consecutive bytes of a strange secret.
 fn without_parts(what: &str, text: &str) {
-    let found = (0..=STRANGE.len() - 5).map(|at| &STRANGE[at..at + 5]).find(|part| text.contains(part));
+    let found = (0..=STRANGE.len() - 5)
+        .map(|at| &STRANGE[at..at + 5])
+        .find(|part| text.contains(part));
     assert_eq!(found, None, "in {what}: {text}");
 }
 
 fn record_without_parts(place: &Place) {
-    let kept =
-        files(&place.record()).into_iter().filter(|(path, _)| !path.starts_with(place.path("record/logs")));
+    let kept = files(&place.record())
+        .into_iter()
+        .filter(|(path, _)| !path.starts_with(place.path("record/logs")));
     for (path, bytes) in kept {
-        without_parts(&path.display().to_string(), &String::from_utf8_lossy(&bytes));
+        without_parts(
+            &path.display().to_string(),
+            &String::from_utf8_lossy(&bytes),
+        );
     }
 }
 
@@ -189,7 +247,11 @@ fn cut_last_words_have_no_half_secret() {
         "const { TOKEN, KEY } = process.env; console.error('y'.repeat(30) + TOKEN.repeat(2100) + '\\n' + KEY);\n\
          for (let at = 1; at < 17; at += 3) console.error('x'.repeat(300 - at) + TOKEN + ' end'); process.exit(3);",
     );
-    let key = format!("-----BEGIN PRIVATE KEY-----\n{}\n{}\n", &STRANGE[..20], &STRANGE[20..]);
+    let key = format!(
+        "-----BEGIN PRIVATE KEY-----\n{}\n{}\n",
+        &STRANGE[..20],
+        &STRANGE[20..]
+    );
     place.write("key.pem", format!("{key}-----END PRIVATE KEY-----\n"));
     let file = place.experiment(&Draft {
         service: "command = [\"node\", \"crash.js\"]\nenv = { TOKEN = \"{env.PROOFLOAD_TEST_SECRET}\", KEY = \"{file.key.pem}\" }",
@@ -197,7 +259,9 @@ fn cut_last_words_have_no_half_secret() {
         load: "",
         design: "",
     });
-    let said = secretive(&place, place.command(&file)).env("PROOFLOAD_TEST_SECRET", STRANGE).said();
+    let said = secretive(&place, place.command(&file))
+        .env("PROOFLOAD_TEST_SECRET", STRANGE)
+        .said();
     said.ends(3).tells(&["{file.key.pem}…"]);
     without_parts("what is said", &said.all());
     record_without_parts(&place);
@@ -214,11 +278,27 @@ fn cut_examples_of_responses_have_no_half_secret() {
     );
     let (_server, address) = node(place.path("echo.js"), &[]);
     let url = format!("http://{address}/");
-    let expected = ["--expect-header", "x-echo: z", "-n", "400", "--out", "record", "-v"];
-    let words = ["load", &url, "-H", "Authorization: Bearer {env.PROOFLOAD_TEST_SECRET}"];
+    let expected = [
+        "--expect-header",
+        "x-echo: z",
+        "-n",
+        "400",
+        "--out",
+        "record",
+        "-v",
+    ];
+    let words = [
+        "load",
+        &url,
+        "-H",
+        "Authorization: Bearer {env.PROOFLOAD_TEST_SECRET}",
+    ];
     let mut load = secretive(&place, place.proofload(&[&words[..], &expected].concat()));
     let said = load.env("PROOFLOAD_TEST_SECRET", STRANGE).said();
-    assert!(place.read("record/events.jsonl").contains("yyyy"), "there is an example: {said}");
+    assert!(
+        place.read("record/events.jsonl").contains("yyyy"),
+        "there is an example: {said}"
+    );
     without_parts("what is said", &said.all());
     record_without_parts(&place);
 }
@@ -231,7 +311,10 @@ fn messages_repeat_no_typed_secret() {
         "name = \"x\"\n[services.api]\ncommand = [\"x\"]\nenv = { API_TOKEN = \"typed1-zqz }\n",
     );
     place.write("header.toml", "name = \"x\"\n[services.api]\ncommand = [\"x\"]\n[load]\nheaders = { Cookie = \"sid=typed1-zqz\\n\" }\n");
-    place.write("list.toml", "name = \"x\"\n[services.api]\ncommand = \"node x --token typed1-zqz\"\n");
+    place.write(
+        "list.toml",
+        "name = \"x\"\n[services.api]\ncommand = \"node x --token typed1-zqz\"\n",
+    );
     let url = "http://127.0.0.1:1/";
     for words in [
         &["load", url, "-H", "Authorization Bearer typed-zqz"][..],
@@ -244,16 +327,52 @@ fn messages_repeat_no_typed_secret() {
         &["load", "http://user:typed-zqz@127.0.0.1:1/"],
         &["load", "http://user:typed-zqz/"],
         &["load", "ftp://127.0.0.1:1/?token=typed-zqz"],
-        &["load", "--as", "wrk", "--", "-H", "Authorization Bearer typed-zqz", url],
-        &["load", "--as", "ab", "--", "-n", "1", "-P", "user:typed-zqz", url],
+        &[
+            "load",
+            "--as",
+            "wrk",
+            "--",
+            "-H",
+            "Authorization Bearer typed-zqz",
+            url,
+        ],
+        &[
+            "load",
+            "--as",
+            "ab",
+            "--",
+            "-n",
+            "1",
+            "-P",
+            "user:typed-zqz",
+            url,
+        ],
         &["TOKEN=typed-zqz node x"],
         &["compare", "TOKEN=typed-zqz", "node y"],
         &["compare", "TOKEN='typed-zqz node x", "node y"],
         &["compare", "TOKEN=typed-zqz node x && node y", "node y"],
         &["compare", "--name", "TOKEN: typed-zqz node x", "node y"],
-        &["compare", "-H", "Authorization: Bearer typed-zqz\u{1}", "node x", "node y"],
-        &["compare", "-b", "password=typed-zqz&a={nothing}", "node x", "node y"],
-        &["compare", "--path", "/?token=typed-zqz a", "node x", "node y"],
+        &[
+            "compare",
+            "-H",
+            "Authorization: Bearer typed-zqz\u{1}",
+            "node x",
+            "node y",
+        ],
+        &[
+            "compare",
+            "-b",
+            "password=typed-zqz&a={nothing}",
+            "node x",
+            "node y",
+        ],
+        &[
+            "compare",
+            "--path",
+            "/?token=typed-zqz a",
+            "node x",
+            "node y",
+        ],
         &["tune", "TOKEN=typed-zqz"],
         &["tune", "http://user:typed-zqz@127.0.0.1:1/"],
         &["run", "broken.toml"],

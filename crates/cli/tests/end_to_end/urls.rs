@@ -29,29 +29,56 @@ fn answering(head: &'static str) -> SocketAddr {
         for mut stream in listener.incoming().flatten() {
             let mut asked = [0; 4096];
             let _ = stream.read(&mut asked);
-            let _ = write!(stream, "HTTP/1.1 {head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
         }
     });
     address
 }
 
 fn compare(place: &Place, words: &[&str]) -> Said {
-    place.proofload(&[&["compare", "-v", "--out", "record"], words].concat()).stdin(Stdio::null()).said()
+    place
+        .proofload(&[&["compare", "-v", "--out", "record"], words].concat())
+        .stdin(Stdio::null())
+        .said()
 }
 
 #[test]
 fn two_services_that_run_already_are_told_apart_with_what_their_processes_used() {
     let place = Place::new();
     let ((quick, quick_url), (slow, slow_url)) = (adding(&place, 100), adding(&place, 400_000));
-    let metrics = ["--metric", "cpu_per_request", "-c", "4", "--budget", "45s", "--seed", "1"];
-    let said = compare(&place, &[&[quick_url.as_str(), &slow_url], &metrics[..]].concat());
-    said.ends(0).prints(&["MORE EXPENSIVE", "which ran already"]);
+    let metrics = [
+        "--metric",
+        "cpu_per_request",
+        "-c",
+        "4",
+        "--budget",
+        "45s",
+        "--seed",
+        "1",
+    ];
+    let said = compare(
+        &place,
+        &[&[quick_url.as_str(), &slow_url], &metrics[..]].concat(),
+    );
+    said.ends(0)
+        .prints(&["MORE EXPENSIVE", "which ran already"]);
     let record = place.opened();
     for trial in record.trials() {
         let node = [&quick, &slow][trial.variant()];
-        let [seen] = trial.started.services.as_slice() else { panic!("{:?}", trial.started) };
+        let [seen] = trial.started.services.as_slice() else {
+            panic!("{:?}", trial.started)
+        };
         assert_eq!(seen.pid, node.child.id());
-        assert!(trial.ended.as_ref().is_none_or(|ended| ended.peak_rss_bytes > 10_000_000), "{trial:?}");
+        assert!(
+            trial
+                .ended
+                .as_ref()
+                .is_none_or(|ended| ended.peak_rss_bytes > 10_000_000),
+            "{trial:?}"
+        );
         for slice in &trial.slices {
             assert!(slice.services_cpu_ns() > 0, "{slice:?}");
         }
@@ -60,7 +87,10 @@ fn two_services_that_run_already_are_told_apart_with_what_their_processes_used()
     // A single process behind two names has the sum of their use.
     let place = Place::new();
     let other = format!("{quick_url}/other");
-    let refused = compare(&place, &[&[quick_url.as_str(), &other], &metrics[..]].concat());
+    let refused = compare(
+        &place,
+        &[&[quick_url.as_str(), &other], &metrics[..]].concat(),
+    );
     refused.ends(2).tells(&["cpu_per_request", "too"]);
     assert!(!place.record().exists());
 }
@@ -80,19 +110,36 @@ fn succeeded(place: &Place, said: &Said) {
     assert!(place.record().exists(), "{said}");
     let record = place.opened();
     let slices: Vec<_> = record.trials().flat_map(|trial| &trial.slices).collect();
-    assert!(slices.len() > 11 && slices.iter().all(|slice| slice.counts.successful > 0), "{said}");
+    assert!(
+        slices.len() > 11 && slices.iter().all(|slice| slice.counts.successful > 0),
+        "{said}"
+    );
 }
 
 #[test]
 fn an_experiment_goes_over_tls_with_http2_and_over_a_unix_socket() {
     let (nginx, place) = (Nginx::start(), Place::new());
-    let authority = place.write("authority.pem", &nginx.authority).display().to_string();
-    let tls =
-        format!("tls = {{ ca = \"{authority}\", server_name = \"{NAME}\" }}\nprotocol = \"h2\"\nstreams = 3");
-    succeeded(&place, &way(&place, &format!("https://{}", nginx.http2_tls), &tls));
+    let authority = place
+        .write("authority.pem", &nginx.authority)
+        .display()
+        .to_string();
+    let tls = format!(
+        "tls = {{ ca = \"{authority}\", server_name = \"{NAME}\" }}\nprotocol = \"h2\"\nstreams = 3"
+    );
+    succeeded(
+        &place,
+        &way(&place, &format!("https://{}", nginx.http2_tls), &tls),
+    );
 
     let place = Place::new();
-    succeeded(&place, &way(&place, &format!("http://unix:{}", nginx.socket().display()), ""));
+    succeeded(
+        &place,
+        &way(
+            &place,
+            &format!("http://unix:{}", nginx.socket().display()),
+            "",
+        ),
+    );
 
     // Signed by an authority that this system does not trust: reported at once, and nothing is measured.
     let place = Place::new();
@@ -100,7 +147,10 @@ fn an_experiment_goes_over_tls_with_http2_and_over_a_unix_socket() {
         .ends(3)
         .tells(&["certificate was refused", "--cacert"]);
     let sent = nginx.log();
-    assert!(sent.iter().any(|line| line.starts_with("GET /short HTTP/2.0 200 ") && line.contains(NAME)));
+    assert!(
+        sent.iter()
+            .any(|line| line.starts_with("GET /short HTTP/2.0 200 ") && line.contains(NAME))
+    );
     assert!(
         sent.iter().any(|line| line.starts_with("GET /short HTTP/1.1 200 ") && line.contains("from=unix:"))
     );
@@ -127,8 +177,17 @@ fn what_cannot_be_loaded_is_told_with_what_to_do() {
     let locked = answering("401 Unauthorized\r\nWWW-Authenticate: Bearer");
     for (address, parts) in [
         (nobody, ["no request was sent", "is the service running"]),
-        (moved, ["status 302, Location: https://shop.example/login", "name the URL that it leads to"]),
-        (locked, ["status 401, WWW-Authenticate: Bearer", "Authorization"]),
+        (
+            moved,
+            [
+                "status 302, Location: https://shop.example/login",
+                "name the URL that it leads to",
+            ],
+        ),
+        (
+            locked,
+            ["status 401, WWW-Authenticate: Bearer", "Authorization"],
+        ),
     ] {
         let place = Place::new();
         let url = format!("http://{address}");

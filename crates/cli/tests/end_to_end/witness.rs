@@ -24,18 +24,33 @@ lost = { api.command = ["env", "-u", "NODE_ENV", "node", "SERVICE"] }"#;
     place
         .run(&experiment)
         .ends(4)
-        .tells(&["stopped early, as no further block could give an answer: unasked: level unasked of "])
-        .prints(&["declares content-encoding gzip, and ", "set load.headers.accept-encoding"]);
+        .tells(&[
+            "stopped early, as no further block could give an answer: unasked: level unasked of ",
+        ])
+        .prints(&[
+            "declares content-encoding gzip, and ",
+            "set load.headers.accept-encoding",
+        ]);
     place.is_quiet();
     assert_eq!(place.opened().complete_blocks().count(), 0);
     let json = place.report("json").json();
     let findings = json["findings"].as_array().expect("findings");
-    let voids: Vec<&Value> = findings.iter().filter(|finding| finding["grade"] == "void").collect();
+    let voids: Vec<&Value> = findings
+        .iter()
+        .filter(|finding| finding["grade"] == "void")
+        .collect();
     // The run ends at its first warm-up, because such a variant will not change.
-    let [untreated, lost, pointless] = &voids[..] else { panic!("three are void: {findings:#?}") };
+    let [untreated, lost, pointless] = &voids[..] else {
+        panic!("three are void: {findings:#?}")
+    };
     assert_eq!(pointless["check"], "pointless");
     for (finding, check, variant, said) in [
-        (untreated, "treatment_not_applied", 2, "the requests said no accept-encoding"),
+        (
+            untreated,
+            "treatment_not_applied",
+            2,
+            "the requests said no accept-encoding",
+        ),
         (
             lost,
             "environment_lost",
@@ -43,11 +58,28 @@ lost = { api.command = ["env", "-u", "NODE_ENV", "node", "SERVICE"] }"#;
             "sets NODE_ENV=production for api, and its process ran with no NODE_ENV",
         ),
     ] {
-        assert_eq!((&finding["check"], &finding["variants"]), (&check.into(), &serde_json::json!([variant])));
-        assert!(finding["evidence"].as_str().is_some_and(|evidence| evidence.contains(said)), "{finding:#}");
+        assert_eq!(
+            (&finding["check"], &finding["variants"]),
+            (&check.into(), &serde_json::json!([variant]))
+        );
+        assert!(
+            finding["evidence"]
+                .as_str()
+                .is_some_and(|evidence| evidence.contains(said)),
+            "{finding:#}"
+        );
     }
-    for check in ["errors", "no_success", "different_work", "different_bodies", "nothing_observable"] {
-        assert!(findings.iter().all(|finding| finding["check"] != check), "{check}: {findings:#?}");
+    for check in [
+        "errors",
+        "no_success",
+        "different_work",
+        "different_bodies",
+        "nothing_observable",
+    ] {
+        assert!(
+            findings.iter().all(|finding| finding["check"] != check),
+            "{check}: {findings:#?}"
+        );
     }
 
     let record = place.opened();
@@ -57,12 +89,19 @@ lost = { api.command = ["env", "-u", "NODE_ENV", "node", "SERVICE"] }"#;
         for witness in &trial.started.witnesses {
             looked_at.insert(trial.variant());
             assert_eq!((witness.status, witness.decoded_bytes), (200, Some(1000)));
-            let coded = witness.headers.contains(&("content-encoding".into(), "gzip".into()));
-            assert_eq!((coded, witness.body_bytes < 1000), (trial.variant() == 1, trial.variant() == 1));
+            let coded = witness
+                .headers
+                .contains(&("content-encoding".into(), "gzip".into()));
+            assert_eq!(
+                (coded, witness.body_bytes < 1000),
+                (trial.variant() == 1, trial.variant() == 1)
+            );
         }
         let at_end = &trial.ended.as_ref().expect("it ended").processes_by_service["api"];
         for processes in [&trial.started.services[0].processes, at_end] {
-            let [process] = &processes[..] else { panic!("one process: {processes:?}") };
+            let [process] = &processes[..] else {
+                panic!("one process: {processes:?}")
+            };
             assert!(process.listens && process.marked, "{process:?}");
             assert_eq!(process.command, format!("node {SERVICE}"));
             let set = process.environment.get("NODE_ENV").map(String::as_str);

@@ -11,14 +11,15 @@ use crate::label::{has_part, is_among};
 use crate::{CodeKind, Frame, Tree};
 
 /// Blocking calls of `node:crypto` without `Sync` in their name.
-const BLOCKING_CALLS: &str = "update digest final hash randomBytes randomUUID randomInt sign verify";
+const BLOCKING_CALLS: &str =
+    "update digest final hash randomBytes randomUUID randomInt sign verify";
 const CRYPTO: &str = "bcrypt bcryptjs argon2 scrypt-js sodium-native node-forge";
-const ENGINES: &str = "pug ejs handlebars hbs express-handlebars nunjucks eta mustache liquidjs edge.js";
+const ENGINES: &str =
+    "pug ejs handlebars hbs express-handlebars nunjucks eta mustache liquidjs edge.js";
 const COMPILING_CALLS: &str = "compile compileBody compileFile compileInput compileSync compileToString handleTemplateCache handleCache \
                                parse parseTemplateText generateSource precompile tokenize";
 /// Packages that only compile templates.
-const COMPILERS: &str =
-    "pug-lexer pug-parser pug-linker pug-load pug-code-gen pug-filters pug-strip-comments pug-walk pug-attrs";
+const COMPILERS: &str = "pug-lexer pug-parser pug-linker pug-load pug-code-gen pug-filters pug-strip-comments pug-walk pug-attrs";
 const COMPRESSORS: &str =
     "compression koa-compress @fastify/compress shrink-ray-current pako express-static-gzip";
 const SERIALIZING_CALLS: &str = "stringify serialize preserialize respond";
@@ -28,7 +29,10 @@ const LOGGERS: &str = "pino pino-http winston winston-transport logform bunyan m
                        thread-stream";
 
 fn package(frame: &Frame) -> &str {
-    frame.package.as_ref().map_or("", |package| package.name.as_str())
+    frame
+        .package
+        .as_ref()
+        .map_or("", |package| package.name.as_str())
 }
 
 /// The last part of a name such as `exports.compile` or `Template.compile`.
@@ -38,7 +42,10 @@ fn last(frame: &Frame) -> &str {
 
 fn of_node(frame: &Frame, module: &str) -> bool {
     frame.kind == CodeKind::Core
-        && frame.file.strip_prefix("node:").is_some_and(|file| file.starts_with(module))
+        && frame
+            .file
+            .strip_prefix("node:")
+            .is_some_and(|file| file.starts_with(module))
 }
 
 /// Crypto on the main thread by a blocking call.
@@ -51,7 +58,10 @@ pub(crate) fn sync_crypto(frame: &Frame) -> bool {
 /// to load a module.
 pub(crate) fn sync_calls(frame: &Frame) -> bool {
     let blocks = last(frame).ends_with("Sync");
-    blocks && ["fs", "zlib", "child_process"].iter().any(|module| of_node(frame, module))
+    blocks
+        && ["fs", "zlib", "child_process"]
+            .iter()
+            .any(|module| of_node(frame, module))
 }
 
 /// Looking up, reading and compiling templates, but not rendering them.
@@ -75,9 +85,10 @@ pub(crate) fn compression(frame: &Frame) -> bool {
 pub(crate) fn json(frame: &Frame) -> bool {
     match frame.kind {
         CodeKind::Framework => is_among(SERIALIZING_CALLS, last(frame)),
-        CodeKind::Application => {
-            has_part("stringif serializ serialis tojson", &last(frame).to_ascii_lowercase())
-        }
+        CodeKind::Application => has_part(
+            "stringif serializ serialis tojson",
+            &last(frame).to_ascii_lowercase(),
+        ),
         _ => {
             is_among(SERIALIZERS, package(frame))
                 || package(frame) == "body-parser" && frame.file.ends_with("json.js")
@@ -122,7 +133,9 @@ impl TopicCost {
 }
 
 fn largest<'a, K>(values: impl Iterator<Item = (&'a K, &'a f64)>) -> Option<&'a K> {
-    values.max_by(|one, other| one.1.total_cmp(other.1)).map(|(key, _)| key)
+    values
+        .max_by(|one, other| one.1.total_cmp(other.1))
+        .map(|(key, _)| key)
 }
 
 /// Finds a topic in a tree by its own functions. `with_packages` says whether packages they call are part of
@@ -141,7 +154,9 @@ pub(crate) fn find(tree: &Tree, own: fn(&Frame) -> bool, with_packages: bool) ->
     let mut callers = begins.clone();
     let mut found = TopicCost::default();
     for (index, node) in tree.nodes.iter().enumerate() {
-        let (Some(frame), parent) = (frame_of(index), tree.caller(index)) else { continue };
+        let (Some(frame), parent) = (frame_of(index), tree.caller(index)) else {
+            continue;
+        };
         let above = parent.and_then(|parent| begins[parent]);
         callers[index] = parent.filter(is_application).or_else(|| callers[parent?]);
         begins[index] = match frame.kind {
@@ -149,14 +164,26 @@ pub(crate) fn find(tree: &Tree, own: fn(&Frame) -> bool, with_packages: bool) ->
             _ if own(frame) => above.or(Some(index)),
             kind => above.filter(|_| reaches(kind)),
         };
-        let Some(begin) = begins[index].filter(|_| node.self_value > 0.0) else { continue };
+        let Some(begin) = begins[index].filter(|_| node.self_value > 0.0) else {
+            continue;
+        };
         found.us += node.self_value;
-        *found.begins.entry(frame_of(begin).unwrap_or(frame).clone()).or_insert(0.0) += node.self_value;
+        *found
+            .begins
+            .entry(frame_of(begin).unwrap_or(frame).clone())
+            .or_insert(0.0) += node.self_value;
         // The request's handler is the first of the consecutive service functions that end with the caller.
         let row = |of: &usize| tree.caller(*of).filter(is_application);
-        let handler = callers[begin].and_then(|caller| std::iter::successors(Some(caller), row).last());
-        if let Some(key) = callers[begin].and_then(frame_of).zip(handler.and_then(frame_of)) {
-            *found.callers.entry((key.0.clone(), key.1.clone())).or_insert(0.0) += node.self_value;
+        let handler =
+            callers[begin].and_then(|caller| std::iter::successors(Some(caller), row).last());
+        if let Some(key) = callers[begin]
+            .and_then(frame_of)
+            .zip(handler.and_then(frame_of))
+        {
+            *found
+                .callers
+                .entry((key.0.clone(), key.1.clone()))
+                .or_insert(0.0) += node.self_value;
         }
     }
     found
@@ -168,9 +195,13 @@ pub(crate) fn pool(tree: &Tree, named: impl Fn(&str) -> bool) -> (f64, f64) {
     let mut below = vec![false; tree.nodes.len()];
     let mut pool = (0.0, 0.0);
     for (index, node) in tree.nodes.iter().enumerate() {
-        let frame = tree.frames.get(node.frame).filter(|frame| frame.kind == CodeKind::ThreadPool);
+        let frame = tree
+            .frames
+            .get(node.frame)
+            .filter(|frame| frame.kind == CodeKind::ThreadPool);
         let Some(frame) = frame else { continue };
-        below[index] = named(&frame.function) || tree.caller(index).is_some_and(|caller| below[caller]);
+        below[index] =
+            named(&frame.function) || tree.caller(index).is_some_and(|caller| below[caller]);
         pool.0 += node.self_value;
         pool.1 += if below[index] { node.self_value } else { 0.0 };
     }

@@ -2,7 +2,10 @@
 
 use super::*;
 
-const NAMING: Naming<'static> = Naming { directory: "/srv", source: &() };
+const NAMING: Naming<'static> = Naming {
+    directory: "/srv",
+    source: &(),
+};
 
 /// Functions a and b below the root, and the idle one: 2, 3 and 4.
 fn profile(samples: &[u32], deltas: &[i64], end: i64) -> CpuProfile {
@@ -19,12 +22,17 @@ fn profile(samples: &[u32], deltas: &[i64], end: i64) -> CpuProfile {
 }
 
 fn window(start_us: u64, end_us: u64) -> Option<TimeWindow> {
-    Some(TimeWindow { start_ns: start_us * 1000, end_ns: end_us * 1000 })
+    Some(TimeWindow {
+        start_ns: start_us * 1000,
+        end_ns: end_us * 1000,
+    })
 }
 
 fn of(cut: &Cut, name: &str) -> f64 {
     let functions = cut.tree.functions();
-    let value = functions.iter().find(|it| cut.tree.frames[it.frame].function == name);
+    let value = functions
+        .iter()
+        .find(|it| cut.tree.frames[it.frame].function == name);
     value.map_or(0.0, |it| it.self_value)
 }
 
@@ -33,15 +41,32 @@ fn an_interval_belongs_to_the_sample_before_it_and_counts_by_its_part() {
     // a from 1010, b from 1110, idle from 1210, a from 1310 to 1400.
     let profile = profile(&[2, 3, 4, 2], &[10, 100, 100, 100], 1400);
     let all = cpu_tree(&profile, None, &NAMING);
-    assert_eq!((of(&all, "a"), of(&all, "b"), of(&all, "(idle)")), (190e3, 100e3, 100e3));
+    assert_eq!(
+        (of(&all, "a"), of(&all, "b"), of(&all, "(idle)")),
+        (190e3, 100e3, 100e3)
+    );
     assert_eq!((all.covered_ns, all.samples), (390e3, 3));
     let part = cpu_tree(&profile, window(1060, 1250), &NAMING);
-    assert_eq!((of(&part, "a"), of(&part, "b"), of(&part, "(idle)")), (50e3, 100e3, 40e3));
+    assert_eq!(
+        (of(&part, "a"), of(&part, "b"), of(&part, "(idle)")),
+        (50e3, 100e3, 40e3)
+    );
     assert_eq!((part.samples, part.notes.len()), (2, 0));
-    let b = part.tree.nodes.iter().find(|node| part.tree.frames[node.frame].function == "b").expect("b");
-    assert_eq!(part.tree.frames[part.tree.nodes[b.parent.expect("a caller")].frame].function, "a");
+    let b = part
+        .tree
+        .nodes
+        .iter()
+        .find(|node| part.tree.frames[node.frame].function == "b")
+        .expect("b");
+    assert_eq!(
+        part.tree.frames[part.tree.nodes[b.parent.expect("a caller")].frame].function,
+        "a"
+    );
     let beside = cpu_tree(&profile, window(5000, 6000), &NAMING);
-    assert_eq!((beside.covered_ns, beside.tree.nodes.len(), beside.samples), (0.0, 0, 0));
+    assert_eq!(
+        (beside.covered_ns, beside.tree.nodes.len(), beside.samples),
+        (0.0, 0, 0)
+    );
 }
 
 #[test]
@@ -57,7 +82,9 @@ fn a_sampler_that_was_held_up_makes_no_function_expensive() {
     assert_eq!(cut.capped_ns, 77e6);
     assert_eq!(cut.covered_ns + cut.capped_ns, (end - 2000) as f64 * 1e3);
     assert!(
-        cut.notes.iter().any(|note| note.text.starts_with("77.0 ms of 179 ms lie in gaps")),
+        cut.notes
+            .iter()
+            .any(|note| note.text.starts_with("77.0 ms of 179 ms lie in gaps")),
         "{:?}",
         cut.notes
     );
@@ -74,8 +101,19 @@ fn a_sampler_that_was_held_up_makes_no_function_expensive() {
 fn lines_are_told_where_the_window_has_nearly_all_of_them() {
     let profile = profile(&[2, 2, 4, 4], &[10, 100, 100, 100], 1400);
     let whole = cpu_tree(&profile, window(1050, 1300), &NAMING);
-    let a = whole.tree.nodes.iter().find(|node| !node.lines.is_empty()).expect("lines");
-    assert_eq!(a.lines.iter().map(|(line, ns)| (*line, *ns)).collect::<Vec<_>>(), [(2, 80e3), (3, 80e3)]);
+    let a = whole
+        .tree
+        .nodes
+        .iter()
+        .find(|node| !node.lines.is_empty())
+        .expect("lines");
+    assert_eq!(
+        a.lines
+            .iter()
+            .map(|(line, ns)| (*line, *ns))
+            .collect::<Vec<_>>(),
+        [(2, 80e3), (3, 80e3)]
+    );
     let half = cpu_tree(&profile, window(1120, 1300), &NAMING);
     assert_eq!(of(&half, "a"), 90e3);
     assert!(half.tree.nodes.iter().all(|node| node.lines.is_empty()));
@@ -95,38 +133,78 @@ fn threads_that_run_no_javascript_are_told_apart() {
        {"thread":10,"thread_name":"node","frames":[6,7],"samples":20},{"thread":10,"thread_name":"node","frames":[6,7,8],"samples":6},
        {"thread":10,"thread_name":"node","frames":[6,7,10],"samples":7},{"thread":10,"thread_name":"node","frames":[6,11],"samples":1},
        {"thread":14,"thread_name":"nginx","frames":[],"samples":8}]}"#;
-    let cut = native_tree(&NativeProfile::read(text.as_bytes()).expect("a profile"), &NAMING);
+    let cut = native_tree(
+        &NativeProfile::read(text.as_bytes()).expect("a profile"),
+        &NAMING,
+    );
     let kinds = cut.tree.sums(|frame| Some(frame.kind));
     let of = |kind: CodeKind| kinds.get(&kind).copied().unwrap_or(0.0) / 1000.0;
     assert_eq!(
-        [of(CodeKind::ThreadPool), of(CodeKind::Gc), of(CodeKind::Jit), of(CodeKind::Kernel)],
+        [
+            of(CodeKind::ThreadPool),
+            of(CodeKind::Gc),
+            of(CodeKind::Jit),
+            of(CodeKind::Kernel)
+        ],
         [5.0, 9.0, 2.0, 4.0]
     );
-    assert_eq!([of(CodeKind::Application), of(CodeKind::Native)], [20.0, 16.0]);
+    assert_eq!(
+        [of(CodeKind::Application), of(CodeKind::Native)],
+        [20.0, 16.0]
+    );
     assert_eq!((cut.covered_ns, cut.notes.len()), (56_000.0, 1));
     let handle = Frame::new("handle", "server.js", 12, CodeKind::Application);
     assert!(cut.tree.frames.contains(&handle), "{:?}", cut.tree.frames);
     let (roots, _) = cut.tree.children();
-    let roots: Vec<&str> =
-        roots.iter().map(|root| &*cut.tree.frames[cut.tree.nodes[*root].frame].function).collect();
+    let roots: Vec<&str> = roots
+        .iter()
+        .map(|root| &*cut.tree.frames[cut.tree.nodes[*root].frame].function)
+        .collect();
     assert_eq!(
         roots,
-        ["(thread pool)", "(garbage collector threads)", "(compiler threads)", "main", "(unknown)"]
+        [
+            "(thread pool)",
+            "(garbage collector threads)",
+            "(compiler threads)",
+            "main",
+            "(unknown)"
+        ]
     );
 }
 
 #[test]
 fn heap_leaves_out_what_the_agent_allocates() {
     let call = |name: &str, url: &str, bytes: u32, children: &str| {
-        let frame = format!(r#"{{"functionName":"{name}","url":"{url}","lineNumber":1,"columnNumber":0}}"#);
+        let frame =
+            format!(r#"{{"functionName":"{name}","url":"{url}","lineNumber":1,"columnNumber":0}}"#);
         format!(r#"{{"callFrame":{frame},"selfSize":{bytes},"children":[{children}]}}"#)
     };
     let below_agent = call("writeUtf8String", "node:net", 40, "");
-    let agent = call("received", "/tmp/proofload-1-2-3/agent.cjs", 20, &below_agent);
+    let agent = call(
+        "received",
+        "/tmp/proofload-1-2-3/agent.cjs",
+        20,
+        &below_agent,
+    );
     let socket = call("onStreamRead", "node:net", 5, &agent);
-    let calls = [socket, call("handle", "/srv/a.js", 7, ""), call("own", "/srv/agent.cjs", 9, "")].join(",");
+    let calls = [
+        socket,
+        call("handle", "/srv/a.js", 7, ""),
+        call("own", "/srv/agent.cjs", 9, ""),
+    ]
+    .join(",");
     let text = format!(r#"{{"head":{}}}"#, call("(root)", "", 0, &calls));
-    let cut = heap_tree(&HeapProfile::read(text.as_bytes()).expect("a profile"), &NAMING);
-    assert_eq!((of(&cut, "onStreamRead"), of(&cut, "handle"), of(&cut, "own")), (5.0, 7.0, 9.0));
+    let cut = heap_tree(
+        &HeapProfile::read(text.as_bytes()).expect("a profile"),
+        &NAMING,
+    );
+    assert_eq!(
+        (
+            of(&cut, "onStreamRead"),
+            of(&cut, "handle"),
+            of(&cut, "own")
+        ),
+        (5.0, 7.0, 9.0)
+    );
     assert_eq!(cut.covered_ns, 21.0);
 }

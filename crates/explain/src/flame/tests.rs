@@ -7,10 +7,20 @@ const INK: Rgb = [0x10, 0x12, 0x16];
 
 #[test]
 fn a_name_can_be_read_on_every_colour() {
-    assert!(KINDS.iter().enumerate().all(|(place, row)| row.kind as usize == place), "each has its own row");
+    assert!(
+        KINDS
+            .iter()
+            .enumerate()
+            .all(|(place, row)| row.kind as usize == place),
+        "each has its own row"
+    );
     let changes = (-24..=24).map(|part| of_change(f64::from(part) / 24.0));
     for fill in KINDS.iter().map(|row| row.fill).chain(changes) {
-        assert!(contrast(fill, INK) >= 4.5, "{:.2} on {fill:02x?}", contrast(fill, INK));
+        assert!(
+            contrast(fill, INK) >= 4.5,
+            "{:.2} on {fill:02x?}",
+            contrast(fill, INK)
+        );
     }
 }
 
@@ -28,29 +38,49 @@ fn luminance(colour: Rgb) -> f64 {
 /// Linear light of an sRGB channel, 0 to 1.
 fn linear(channel: u8) -> f64 {
     let channel = f64::from(channel) / 255.0;
-    if channel <= 0.04045 { channel / 12.92 } else { ((channel + 0.055) / 1.055).powf(2.4) }
+    if channel <= 0.04045 {
+        channel / 12.92
+    } else {
+        ((channel + 0.055) / 1.055).powf(2.4)
+    }
 }
 
 /// Simulation of colour blindness from linear light: Machado, Oliveira and Fernandes (2009), severity 1.
 const SIGHTS: [(&str, [[f64; 3]; 3]); 4] = [
-    ("normal", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+    (
+        "normal",
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+    ),
     (
         "protanopia",
-        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ],
     ),
     (
         "deuteranopia",
-        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ],
     ),
     (
         "tritanopia",
-        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ],
     ),
 ];
 
 /// Lightness and hues in OKLab (Ottosson, 2020), in which a distance of 0.02 is just visible.
 fn seen(colour: Rgb, sight: &[[f64; 3]; 3]) -> [f64; 3] {
-    let times = |matrix: &[[f64; 3]; 3], [x, y, z]: [f64; 3]| matrix.map(|[a, b, c]| a * x + b * y + c * z);
+    let times =
+        |matrix: &[[f64; 3]; 3], [x, y, z]: [f64; 3]| matrix.map(|[a, b, c]| a * x + b * y + c * z);
     let light = times(sight, colour.map(linear)).map(|part| part.clamp(0.0, 1.0));
     let cones = times(
         &[
@@ -76,10 +106,16 @@ fn no_two_kinds_look_alike_to_anybody() {
         let colours = KINDS.each_ref().map(|row| seen(row.fill, &matrix));
         for (index, one) in colours.iter().enumerate() {
             for (before, other) in colours[..index].iter().enumerate() {
-                let parts = one.iter().zip(other).map(|(one, other)| (one - other).powi(2));
+                let parts = one
+                    .iter()
+                    .zip(other)
+                    .map(|(one, other)| (one - other).powi(2));
                 let distance = parts.sum::<f64>().sqrt();
                 let names = [KINDS[before].name, KINDS[index].name];
-                assert!(distance > 0.035, "{names:?} are {distance:.3} apart with {sight}");
+                assert!(
+                    distance > 0.035,
+                    "{names:?} are {distance:.3} apart with {sight}"
+                );
             }
         }
     }

@@ -28,7 +28,8 @@ const PM2_SCOPE: &str = "@pm2/";
 const FRAMEWORKS: &str = "avvio connect elysia express fastify find-my-way h3 hapi hono hyper-express koa koa-compose koa-router \
                           light-my-request micro nestjs next polka restana restify router sails trouter uWebSockets.js 0http tinyhttp";
 /// All packages of these scopes belong to a framework.
-const FRAMEWORK_SCOPES: &str = "@adonisjs @hapi @hono @koa @loopback @nestjs @polka @tinyhttp @trpc";
+const FRAMEWORK_SCOPES: &str =
+    "@adonisjs @hapi @hono @koa @loopback @nestjs @polka @tinyhttp @trpc";
 
 /// The place of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,16 +43,33 @@ pub(super) struct FunctionPlace {
 
 impl FunctionPlace {
     fn of(file: &str, kind: CodeKind) -> Self {
-        Self { file: clean_path(file), kind, package: None, path: None }
+        Self {
+            file: clean_path(file),
+            kind,
+            package: None,
+            path: None,
+        }
     }
 
     /// A file of a package, which is a web framework with its routers, or any other.
     fn of_package(found: &InPackage<'_>, version: Option<String>) -> Self {
         let scope = found.name.split_once('/').map_or("", |(scope, _)| scope);
         let framework = is_among(FRAMEWORKS, found.name) || is_among(FRAMEWORK_SCOPES, scope);
-        let kind = if framework { CodeKind::Framework } else { CodeKind::Middleware };
-        let version = version.or_else(|| found.version.map(str::to_owned)).map(|version| clean(&version));
-        Self { package: Some(Package { name: clean(found.name), version }), ..Self::of(found.file, kind) }
+        let kind = if framework {
+            CodeKind::Framework
+        } else {
+            CodeKind::Middleware
+        };
+        let version = version
+            .or_else(|| found.version.map(str::to_owned))
+            .map(|version| clean(&version));
+        Self {
+            package: Some(Package {
+                name: clean(found.name),
+                version,
+            }),
+            ..Self::of(found.file, kind)
+        }
     }
 
     pub fn shown(&self) -> String {
@@ -76,7 +94,10 @@ impl Placing<'_> {
         }
         if url.starts_with("internal/") {
             // Before Node.js 15.
-            return FunctionPlace::of(&format!("node:{}", url.trim_end_matches(".js")), CodeKind::Core);
+            return FunctionPlace::of(
+                &format!("node:{}", url.trim_end_matches(".js")),
+                CodeKind::Core,
+            );
         }
         if let Some(path) = path_of(url) {
             return self.on_disk(path);
@@ -114,13 +135,32 @@ impl Placing<'_> {
         let is_own = below(&path, &self.directory).is_some_and(|rest| !rest.contains(PACKAGES));
         if let Some(found) = in_package(&path).filter(|_| !is_own) {
             let (folder, source) = (found.folder.to_owned(), self.source);
-            let version = || if folder.is_empty() { None } else { source.version(&folder) };
-            let version = self.versions.entry(folder.clone()).or_insert_with(version).clone();
-            return FunctionPlace { path: Some(path.clone()), ..FunctionPlace::of_package(&found, version) };
+            let version = || {
+                if folder.is_empty() {
+                    None
+                } else {
+                    source.version(&folder)
+                }
+            };
+            let version = self
+                .versions
+                .entry(folder.clone())
+                .or_insert_with(version)
+                .clone();
+            return FunctionPlace {
+                path: Some(path.clone()),
+                ..FunctionPlace::of_package(&found, version)
+            };
         }
         if !is_own && is_agent(&path) {
-            let package = Some(Package { name: AGENT_PACKAGE.into(), version: None });
-            return FunctionPlace { package, ..FunctionPlace::of(AGENT, CodeKind::Middleware) };
+            let package = Some(Package {
+                name: AGENT_PACKAGE.into(),
+                version: None,
+            });
+            return FunctionPlace {
+                package,
+                ..FunctionPlace::of(AGENT, CodeKind::Middleware)
+            };
         }
         FunctionPlace {
             path: Some(path.clone()),
@@ -140,7 +180,10 @@ fn built_from(rest: &str) -> &str {
 /// Whether a file is the agent that captures profiles.
 fn is_agent(path: &str) -> bool {
     let mut ends = path.rsplit('/');
-    ends.next() == Some(AGENT) && ends.next().is_some_and(|folder| folder.starts_with(AGENT_FOLDER))
+    ends.next() == Some(AGENT)
+        && ends
+            .next()
+            .is_some_and(|folder| folder.starts_with(AGENT_FOLDER))
 }
 
 /// The absolute path of a script, with slashes, if it is a file.
@@ -166,7 +209,8 @@ fn decoded(text: &str) -> String {
 
 /// The rest of a path after a folder, beginning with its slash.
 fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
-    path.strip_prefix(folder).filter(|rest| !folder.is_empty() && rest.starts_with('/'))
+    path.strip_prefix(folder)
+        .filter(|rest| !folder.is_empty() && rest.starts_with('/'))
 }
 
 /// A path without `.` and `..`.
@@ -189,7 +233,8 @@ fn relative(path: &str, folder: &str) -> String {
     if let Some(rest) = below(path, folder) {
         return rest[1..].to_owned();
     }
-    let (to, from): (Vec<&str>, Vec<&str>) = (path.split('/').collect(), folder.split('/').collect());
+    let (to, from): (Vec<&str>, Vec<&str>) =
+        (path.split('/').collect(), folder.split('/').collect());
     let shared = to.iter().zip(&from).take_while(|(a, b)| a == b).count();
     let up = from.len() - shared;
     // The first part is the text before the first slash, which is empty.
@@ -205,16 +250,29 @@ fn relative(path: &str, folder: &str) -> String {
 /// the common parent folder of the service's files.
 pub(super) fn directory<'a>(given: &str, urls: impl Iterator<Item = &'a str>) -> String {
     let given = given.trim_end_matches('/');
-    let paths: Vec<String> = urls.filter_map(path_of).filter(|path| !is_agent(path)).collect();
-    let own = paths.iter().map(String::as_str).filter(|path| !path.contains(PACKAGES));
+    let paths: Vec<String> = urls
+        .filter_map(path_of)
+        .filter(|path| !is_agent(path))
+        .collect();
+    let own = paths
+        .iter()
+        .map(String::as_str)
+        .filter(|path| !path.contains(PACKAGES));
     let mut own: Vec<&str> = own.collect();
     own.sort_unstable();
     let is_near = |path: &str| !relative(path, given).starts_with('/');
     if !given.is_empty() && (paths.iter().any(|path| is_near(path)) || own.is_empty()) {
         return given.to_owned();
     }
-    let shared = own.iter().copied().map(folder).reduce(shared_folder).unwrap_or("");
-    let holders = paths.iter().filter_map(|path| path.find(PACKAGES).map(|at| &path[..at]));
+    let shared = own
+        .iter()
+        .copied()
+        .map(folder)
+        .reduce(shared_folder)
+        .unwrap_or("");
+    let holders = paths
+        .iter()
+        .filter_map(|path| path.find(PACKAGES).map(|at| &path[..at]));
     // A global package manager has node_modules too. The service's folder also contains its own files. In
     // sorted paths, the files below a folder follow the folder's path with a slash.
     let has_own = |holder: &&str| {
@@ -231,8 +289,12 @@ fn folder(path: &str) -> &str {
 }
 
 fn shared_folder<'a>(one: &'a str, other: &'a str) -> &'a str {
-    let shared = Path::new(one).ancestors().find(|folder| Path::new(other).starts_with(folder));
-    shared.and_then(Path::to_str).map_or("", |folder| folder.trim_end_matches('/'))
+    let shared = Path::new(one)
+        .ancestors()
+        .find(|folder| Path::new(other).starts_with(folder));
+    shared
+        .and_then(Path::to_str)
+        .map_or("", |folder| folder.trim_end_matches('/'))
 }
 
 /// A file of a package.
@@ -248,21 +310,40 @@ struct InPackage<'a> {
 
 /// The innermost package that contains a file, because packages can be nested.
 fn in_package(path: &str) -> Option<InPackage<'_>> {
-    let stores = STORES.iter().filter_map(|store| path.rfind(store).map(|at| (at, at + store.len())));
+    let stores = STORES
+        .iter()
+        .filter_map(|store| path.rfind(store).map(|at| (at, at + store.len())));
     let (store, start) = stores.max_by_key(|(_, start)| *start)?;
     // The name is one segment, or two with a scope. There must be a file after it.
     let rest = &path[start..];
-    let end = rest.match_indices('/').nth(usize::from(rest.starts_with('@'))).filter(|(at, _)| *at > 0)?.0;
+    let end = rest
+        .match_indices('/')
+        .nth(usize::from(rest.starts_with('@')))
+        .filter(|(at, _)| *at > 0)?
+        .0;
     let name = &rest[..end];
     if name.starts_with(PM2_SCOPE) {
         // Counted as PM2 itself if it is installed with it. Elsewhere its version is its own, not PM2's.
-        let inside = path.find("/node_modules/pm2/").map(|at| at + "/node_modules/pm2".len());
-        let (folder, file) = inside.map_or(("", &rest[end + 1..]), |at| (&path[..at], &path[at + 1..]));
+        let inside = path
+            .find("/node_modules/pm2/")
+            .map(|at| at + "/node_modules/pm2".len());
+        let (folder, file) =
+            inside.map_or(("", &rest[end + 1..]), |at| (&path[..at], &path[at + 1..]));
         let file = file.trim_start_matches("node_modules/");
-        return Some(InPackage { name: PM2, folder, file, version: None });
+        return Some(InPackage {
+            name: PM2,
+            folder,
+            file,
+            version: None,
+        });
     }
     let version = version_in_store(&path[..store], name);
-    Some(InPackage { name, folder: &path[..start + end], file: &rest[end + 1..], version })
+    Some(InPackage {
+        name,
+        folder: &path[..start + end],
+        file: &rest[end + 1..],
+        version,
+    })
 }
 
 /// The version that pnpm and Yarn put into the paths of their stores:
@@ -272,7 +353,9 @@ fn version_in_store<'p>(store: &'p str, name: &str) -> Option<&'p str> {
     let version = match folder.split_once("-npm-") {
         Some((_, rest)) => without_hashes(rest.trim_end_matches(".zip")),
         None => {
-            let rest = folder.strip_prefix(&name.replace('/', "+"))?.strip_prefix('@')?;
+            let rest = folder
+                .strip_prefix(&name.replace('/', "+"))?
+                .strip_prefix('@')?;
             rest.split(['_', '(']).next().unwrap_or(rest)
         }
     };
@@ -297,14 +380,22 @@ mod tests {
         for (path, folder, expected) in [
             ("/srv/mono/app/src/a.js", "/srv/mono/app", "src/a.js"),
             ("/srv/mono/lib/a.js", "/srv/mono/app", "../lib/a.js"),
-            ("/srv/mono/application/a.js", "/srv/mono/app", "../application/a.js"),
+            (
+                "/srv/mono/application/a.js",
+                "/srv/mono/app",
+                "../application/a.js",
+            ),
             ("/opt/a.js", "/srv/app", "/opt/a.js"),
             ("/srv/a.js", "/srv/1/2/3/4", "/srv/a.js"),
             ("/srv/a.js", "", "/srv/a.js"),
         ] {
             assert_eq!(relative(path, folder), expected);
         }
-        for rest in ["app/./src/a.ts", "/./src/a.ts", "@scope/app/./src/a.ts?1a2b"] {
+        for rest in [
+            "app/./src/a.ts",
+            "/./src/a.ts",
+            "@scope/app/./src/a.ts?1a2b",
+        ] {
             assert_eq!(built_from(rest), "./src/a.ts");
         }
         assert_eq!(normal("/srv/dist/../src/./a.ts"), "/srv/src/a.ts");
@@ -314,8 +405,16 @@ mod tests {
     #[test]
     fn a_service_lies_where_its_packages_or_its_own_files_do() {
         for (given, urls, expected) in [
-            ("", "/srv/a/src/x.js /srv/a/src/y/z.js node:fs", "/srv/a/src"),
-            ("", "/srv/a/src/x.js file:///srv/a/node_modules/e/i.js", "/srv/a"),
+            (
+                "",
+                "/srv/a/src/x.js /srv/a/src/y/z.js node:fs",
+                "/srv/a/src",
+            ),
+            (
+                "",
+                "/srv/a/src/x.js file:///srv/a/node_modules/e/i.js",
+                "/srv/a",
+            ),
             ("", "/srv/a/x.js /usr/lib/node_modules/pm2/i.js", "/srv/a"),
             ("", "/srv/ab/x.js /srv/ac/x.js", "/srv"),
             ("", "/srv/a/b/x.js /srv/a/x.js", "/srv/a"),
@@ -324,10 +423,22 @@ mod tests {
             ("", "[eval] node:fs", ""),
             ("/srv/a/", "/srv/a/x.js", "/srv/a"),
             ("/srv/a", "/srv/b/x.js", "/srv/a"),
-            ("/link/a", "/srv/a/x.js /srv/a/node_modules/e/i.js", "/srv/a"),
-            ("/link/a", "/srv/a/node_modules/e/i.js /tmp/proofload-1/agent.cjs", "/link/a"),
+            (
+                "/link/a",
+                "/srv/a/x.js /srv/a/node_modules/e/i.js",
+                "/srv/a",
+            ),
+            (
+                "/link/a",
+                "/srv/a/node_modules/e/i.js /tmp/proofload-1/agent.cjs",
+                "/link/a",
+            ),
         ] {
-            assert_eq!(directory(given, urls.split(' ')), expected, "{given} {urls:?}");
+            assert_eq!(
+                directory(given, urls.split(' ')),
+                expected,
+                "{given} {urls:?}"
+            );
         }
     }
 }

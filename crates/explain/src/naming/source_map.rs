@@ -61,7 +61,11 @@ impl SourceMapping {
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         // Some servers prepend a line that browsers do not execute.
         let guarded = bytes.starts_with(b")]}");
-        let begin = if guarded { bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0) } else { 0 };
+        let begin = if guarded {
+            bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0)
+        } else {
+            0
+        };
         let file: SourceMapFile = serde_json::from_slice(&bytes[begin..])
             .map_err(|error| crate::label::clean(&error.to_string()))?;
         let mut mapping = Self::default();
@@ -73,7 +77,9 @@ impl SourceMapping {
             }
             None => mapping.add(file, &Offset { line: 0, column: 0 })?,
         }
-        mapping.tokens.sort_by_key(|token| (token.line, token.column));
+        mapping
+            .tokens
+            .sort_by_key(|token| (token.line, token.column));
         Ok(mapping)
     }
 
@@ -88,7 +94,8 @@ impl SourceMapping {
         };
         let count = |list: &Vec<Option<String>>| u32::try_from(list.len()).unwrap_or(u32::MAX);
         let (sources, names, first) = (count(&self.sources), count(&self.names), self.tokens.len());
-        self.sources.extend(file.sources.into_iter().map(|source| source.map(rooted)));
+        self.sources
+            .extend(file.sources.into_iter().map(|source| source.map(rooted)));
         self.names.extend(file.names);
         decode(&mappings, &mut self.tokens, TOKENS_MAX)?;
         for token in &mut self.tokens[first..] {
@@ -96,7 +103,9 @@ impl SourceMapping {
                 token.column = token.column.saturating_add(offset.column);
             }
             token.line = token.line.saturating_add(offset.line);
-            token.origin = token.origin.map(|(source, line)| (source.saturating_add(sources), line));
+            token.origin = token
+                .origin
+                .map(|(source, line)| (source.saturating_add(sources), line));
             token.name = token.name.map(|name| name.saturating_add(names));
         }
         Ok(())
@@ -104,14 +113,21 @@ impl SourceMapping {
 
     /// The nearest mapping at or before a place on the same line, both from 0.
     fn token(&self, line: u32, column: u32) -> Option<&Token> {
-        let after = self.tokens.partition_point(|token| (token.line, token.column) <= (line, column));
+        let after = self
+            .tokens
+            .partition_point(|token| (token.line, token.column) <= (line, column));
         // If the nearest one is on another line, it does not apply to this line.
-        self.tokens[..after].last().filter(|token| token.line == line)
+        self.tokens[..after]
+            .last()
+            .filter(|token| token.line == line)
     }
 
     fn origin_of(&self, (source, line): (u32, u32)) -> Option<SourceOrigin<'_>> {
         let source = self.sources.get(source as usize)?.as_deref()?;
-        Some(SourceOrigin { source, line: line.saturating_add(1) })
+        Some(SourceOrigin {
+            source,
+            line: line.saturating_add(1),
+        })
     }
 
     /// The source of the code at a line from 1 and a column from 0.
@@ -123,10 +139,16 @@ impl SourceMapping {
     pub fn only_origin(&self, line: u32) -> Option<SourceOrigin<'_>> {
         let at = line.checked_sub(1)?;
         let of_line = &self.tokens[self.tokens.partition_point(|token| token.line < at)..];
-        let mut origins =
-            of_line.iter().take_while(|token| token.line == at).filter_map(|token| token.origin);
+        let mut origins = of_line
+            .iter()
+            .take_while(|token| token.line == at)
+            .filter_map(|token| token.origin);
         let first = origins.next()?;
-        if origins.all(|origin| origin == first) { self.origin_of(first) } else { None }
+        if origins.all(|origin| origin == first) {
+            self.origin_of(first)
+        } else {
+            None
+        }
     }
 
     /// The original name of a function. V8 reports where its parameters begin, and the name precedes them, as
@@ -134,10 +156,14 @@ impl SourceMapping {
     pub fn function(&self, line: u32, column: u32, ran_as: &str) -> Option<&str> {
         const BETWEEN: [u32; 3] = ["".len() as u32, "=".len() as u32, "=function".len() as u32];
         let at = line.checked_sub(1)?;
-        let length = u32::try_from(ran_as.encode_utf16().count()).ok().filter(|length| *length > 0)?;
+        let length = u32::try_from(ran_as.encode_utf16().count())
+            .ok()
+            .filter(|length| *length > 0)?;
         BETWEEN.iter().find_map(|between| {
             let begin = column.checked_sub(length)?.checked_sub(*between)?;
-            let token = self.token(at, begin).filter(|token| token.column == begin)?;
+            let token = self
+                .token(at, begin)
+                .filter(|token| token.column == begin)?;
             self.names.get(token.name? as usize)?.as_deref()
         })
     }
@@ -175,11 +201,25 @@ fn decode(text: &str, tokens: &mut Vec<Token>, wanted: usize) -> Result<(), Stri
                 return Err(format!("too many mappings, at most {wanted} are read"));
             }
             let at = |field: usize| {
-                u32::try_from(running[field]).map_err(|_| format!("a mapping points at {}", running[field]))
+                u32::try_from(running[field])
+                    .map_err(|_| format!("a mapping points at {}", running[field]))
             };
-            let origin = if fields >= 4 { Some((at(1)?, at(2)?)) } else { None };
-            let name = if fields == FIELDS_MAX { Some(at(4)?) } else { None };
-            tokens.push(Token { line, column: at(0)?, origin, name });
+            let origin = if fields >= 4 {
+                Some((at(1)?, at(2)?))
+            } else {
+                None
+            };
+            let name = if fields == FIELDS_MAX {
+                Some(at(4)?)
+            } else {
+                None
+            };
+            tokens.push(Token {
+                line,
+                column: at(0)?,
+                origin,
+                name,
+            });
         }
     }
     Ok(())
@@ -230,28 +270,61 @@ mod tests {
     #[test]
     fn names_and_lines_as_they_were_written() {
         let mapping = SourceMapping::read(&minified()).expect("a map");
-        assert_eq!(mapping.origin(1, 10), Some(SourceOrigin { source: "../src/a.ts", line: 3 }));
-        assert_eq!(mapping.origin(1, 28), Some(SourceOrigin { source: "../src/a.ts", line: 7 }));
-        assert_eq!(mapping.origin(3, 0), None, "a line without a map is not the last one before it");
+        assert_eq!(
+            mapping.origin(1, 10),
+            Some(SourceOrigin {
+                source: "../src/a.ts",
+                line: 3
+            })
+        );
+        assert_eq!(
+            mapping.origin(1, 28),
+            Some(SourceOrigin {
+                source: "../src/a.ts",
+                line: 7
+            })
+        );
+        assert_eq!(
+            mapping.origin(3, 0),
+            None,
+            "a line without a map is not the last one before it"
+        );
         assert_eq!(mapping.function(1, 10, "e"), Some("handle"));
         assert_eq!(mapping.function(1, 28, "t"), Some("total"));
         assert_eq!(mapping.function(1, 20, "q"), None, "no name begins there");
         assert_eq!(mapping.only_origin(1), None, "written in two lines");
-        assert_eq!(mapping.only_origin(2), Some(SourceOrigin { source: "../src/a.ts", line: 10 }));
+        assert_eq!(
+            mapping.only_origin(2),
+            Some(SourceOrigin {
+                source: "../src/a.ts",
+                line: 10
+            })
+        );
     }
 
     #[test]
     fn bundles_of_bundles_and_roots_are_understood() {
         let map = |source: &str| json!({"sources": [source], "names": [], "mappings": "AAAA;AACA", "sourceRoot": "/lib/"});
-        let section =
-            |line: u32, source: &str| json!({"offset": {"line": line, "column": 0}, "map": map(source)});
+        let section = |line: u32, source: &str| json!({"offset": {"line": line, "column": 0}, "map": map(source)});
         let text = format!(
             ")]}}'\n{}",
             json!({"version": 3, "sections": [section(0, "a.ts"), section(4, "/b.ts")]})
         );
         let mapping = SourceMapping::read(text.as_bytes()).expect("a map");
-        assert_eq!(mapping.origin(2, 5), Some(SourceOrigin { source: "/lib/a.ts", line: 2 }));
-        assert_eq!(mapping.origin(5, 0), Some(SourceOrigin { source: "/b.ts", line: 1 }));
+        assert_eq!(
+            mapping.origin(2, 5),
+            Some(SourceOrigin {
+                source: "/lib/a.ts",
+                line: 2
+            })
+        );
+        assert_eq!(
+            mapping.origin(5, 0),
+            Some(SourceOrigin {
+                source: "/b.ts",
+                line: 1
+            })
+        );
         assert_eq!(mapping.origin(4, 0), None);
     }
 
@@ -260,7 +333,12 @@ mod tests {
         let mut tokens = Vec::new();
         // From the base 64 table: A 0, C 1, D -1, E 2, gB 16.
         decode("AAAAA,gBACEC;;CADA,E", &mut tokens, 9).expect("mappings");
-        let token = |line, column, origin, name| Token { line, column, origin, name };
+        let token = |line, column, origin, name| Token {
+            line,
+            column,
+            origin,
+            name,
+        };
         assert_eq!(
             tokens,
             [
@@ -274,9 +352,12 @@ mod tests {
 
     #[test]
     fn what_is_no_map_or_no_mapping_is_an_error() {
-        for bytes in
-            [&b""[..], b"{}", b"<html>", br#"{"version":3,"sources":["a"],"names":[],"mappings":"!!!!"}"#]
-        {
+        for bytes in [
+            &b""[..],
+            b"{}",
+            b"<html>",
+            br#"{"version":3,"sources":["a"],"names":[],"mappings":"!!!!"}"#,
+        ] {
             assert!(SourceMapping::read(bytes).is_err());
         }
         for text in ["AA", "AAA", "g", "AAAAAA", "é", "D", "ggggggggC", "AADA"] {

@@ -69,12 +69,13 @@ impl PerfEvent {
         let absent = || io::Error::from_raw_os_error(libc::ESRCH);
         let (task, cpu): (libc::c_int, libc::c_int) = match whom {
             None => (0, -1),
-            Some((tid, cpu)) => {
-                (tid.try_into().map_err(|_| absent())?, cpu.try_into().map_err(|_| absent())?)
-            }
+            Some((tid, cpu)) => (
+                tid.try_into().map_err(|_| absent())?,
+                cpu.try_into().map_err(|_| absent())?,
+            ),
         };
-        let descriptor =
-            i32::try_from(perf_event_open(attributes(mode), task, cpu)?).map_err(io::Error::other)?;
+        let descriptor = i32::try_from(perf_event_open(attributes(mode), task, cpu)?)
+            .map_err(io::Error::other)?;
         // SAFETY: the call has just created this descriptor, and no other code knows it.
         Ok(PerfEvent(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
@@ -96,7 +97,11 @@ impl PerfEvent {
     fn control(&self, request: u32, argument: libc::c_int) -> io::Result<()> {
         // SAFETY: these requests take a number, no pointer.
         let result = unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, argument) };
-        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        if result < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -111,9 +116,20 @@ fn perf_event_open(
     // SAFETY: the kernel reads as many bytes from the address as given in the structure's field `size`, and
     // writes at most to that field. It keeps no pointer.
     let descriptor = unsafe {
-        libc::syscall(libc::SYS_perf_event_open, &raw mut attributes, task, cpu, no_group, CLOSE_ON_EXEC)
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw mut attributes,
+            task,
+            cpu,
+            no_group,
+            CLOSE_ON_EXEC,
+        )
     };
-    if descriptor < 0 { Err(io::Error::last_os_error()) } else { Ok(descriptor) }
+    if descriptor < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(descriptor)
+    }
 }
 
 /// Other systems have no such call.
@@ -165,17 +181,31 @@ impl PerfRing {
         let size = pages * page;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice.
+        let memory = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                page + size,
+                access,
+                MapFlags::SHARED,
+                &event.0,
+                0,
+            )
+        }?;
         let memory =
-            unsafe { mmap(std::ptr::null_mut(), page + size, access, MapFlags::SHARED, &event.0, 0) }?;
-        let memory = NonNull::new(memory).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        Ok(PerfRing { memory, page, size, tail: 0 })
+            NonNull::new(memory).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        Ok(PerfRing {
+            memory,
+            page,
+            size,
+            tail: 0,
+        })
     }
 
     /// Appends new data since the last call, and frees its space. Records are always complete.
     pub(crate) fn drain(&mut self, into: &mut Vec<u8>) {
         let head = self.position(HEAD).load(Ordering::Acquire);
-        let unread =
-            usize::try_from(head.wrapping_sub(self.tail)).map_or(self.size, |unread| unread.min(self.size));
+        let unread = usize::try_from(head.wrapping_sub(self.tail))
+            .map_or(self.size, |unread| unread.min(self.size));
         let start = (self.tail % self.size as u64) as usize;
         let before_end = unread.min(self.size - start);
         self.copy(start, before_end, into);
@@ -213,5 +243,8 @@ impl Drop for PerfRing {
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: takes no pointer and changes nothing.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).ok().filter(|bytes| *bytes > 0).unwrap_or(4096)
+    usize::try_from(bytes)
+        .ok()
+        .filter(|bytes| *bytes > 0)
+        .unwrap_or(4096)
 }

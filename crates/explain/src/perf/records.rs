@@ -51,19 +51,34 @@ pub(crate) fn read(bytes: &[u8]) -> impl Iterator<Item = PerfRecord> {
 /// Kind and body of the first record, and the bytes after it.
 fn split(bytes: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     let size = usize::from(u16::from_ne_bytes(*bytes.get(6..)?.first_chunk()?));
-    Some((word(bytes, 0)?, bytes.get(HEADER_BYTES..size)?, bytes.get(size..)?))
+    Some((
+        word(bytes, 0)?,
+        bytes.get(HEADER_BYTES..size)?,
+        bytes.get(size..)?,
+    ))
 }
 
 fn sample(body: &[u8]) -> Option<PerfRecord> {
     let (address, pid, tid) = (long(body, 0)?, word(body, 8)?, word(body, 12)?);
     let count = usize::try_from(long(body, 16)?).ok()?;
     let chain = body.get(24..)?.get(..count.checked_mul(8)?)?;
-    let chain = chain.chunks_exact(8).filter_map(|bytes| long(bytes, 0)).collect();
-    Some(PerfRecord::Sample { pid, tid, address, chain })
+    let chain = chain
+        .chunks_exact(8)
+        .filter_map(|bytes| long(bytes, 0))
+        .collect();
+    Some(PerfRecord::Sample {
+        pid,
+        tid,
+        address,
+        chain,
+    })
 }
 
 fn lost(body: &[u8]) -> Option<PerfRecord> {
-    Some(PerfRecord::Lost { count: long(body, 8)?, pid: word(body, 16)? })
+    Some(PerfRecord::Lost {
+        count: long(body, 8)?,
+        pid: word(body, 16)?,
+    })
 }
 
 fn long(bytes: &[u8], at: usize) -> Option<u64> {
@@ -85,28 +100,54 @@ mod tests {
     }
 
     fn longs(values: &[u64]) -> Vec<u8> {
-        values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+        values
+            .iter()
+            .flat_map(|value| value.to_ne_bytes())
+            .collect()
     }
 
     fn sample_bytes(count: u64, chain: &[u64]) -> Vec<u8> {
         let ids = [7u32.to_ne_bytes(), 8u32.to_ne_bytes()].concat();
-        record(SAMPLE, &[longs(&[0x1234]), ids, longs(&[count]), longs(chain)].concat())
+        record(
+            SAMPLE,
+            &[longs(&[0x1234]), ids, longs(&[count]), longs(chain)].concat(),
+        )
     }
 
     #[test]
     fn samples_and_losses_are_read_and_unknown_records_skipped() {
-        let lost = [longs(&[3, 40]), 7u32.to_ne_bytes().to_vec(), 8u32.to_ne_bytes().to_vec()].concat();
-        let bytes =
-            [record(3, b"a command"), sample_bytes(2, &[5, 6]), record(LOST, &lost), record(THROTTLE, &[])];
+        let lost = [
+            longs(&[3, 40]),
+            7u32.to_ne_bytes().to_vec(),
+            8u32.to_ne_bytes().to_vec(),
+        ]
+        .concat();
+        let bytes = [
+            record(3, b"a command"),
+            sample_bytes(2, &[5, 6]),
+            record(LOST, &lost),
+            record(THROTTLE, &[]),
+        ];
         let expected = [
-            PerfRecord::Sample { pid: 7, tid: 8, address: 0x1234, chain: vec![5, 6] },
+            PerfRecord::Sample {
+                pid: 7,
+                tid: 8,
+                address: 0x1234,
+                chain: vec![5, 6],
+            },
             PerfRecord::Lost { pid: 7, count: 40 },
             PerfRecord::Throttled,
         ];
         assert_eq!(read(&bytes.concat()).collect::<Vec<_>>(), expected);
         // A chain longer than its record is rejected.
-        assert_eq!(read(&sample_bytes(3, &[5, 6])).collect::<Vec<_>>(), [PerfRecord::Broken]);
-        assert_eq!(read(&sample_bytes(u64::MAX, &[5])).collect::<Vec<_>>(), [PerfRecord::Broken]);
+        assert_eq!(
+            read(&sample_bytes(3, &[5, 6])).collect::<Vec<_>>(),
+            [PerfRecord::Broken]
+        );
+        assert_eq!(
+            read(&sample_bytes(u64::MAX, &[5])).collect::<Vec<_>>(),
+            [PerfRecord::Broken]
+        );
     }
 
     proptest! {

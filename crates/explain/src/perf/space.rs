@@ -73,7 +73,9 @@ impl<'t> MemoryMapping<'t> {
         let mut fields = line.splitn(6, ' ');
         let (start, end) = fields.next()?.split_once('-')?;
         let hex = |text| u64::from_str_radix(text, 16).ok();
-        fields.next().filter(|permissions| permissions.as_bytes().get(2) == Some(&b'x'))?;
+        fields
+            .next()
+            .filter(|permissions| permissions.as_bytes().get(2) == Some(&b'x'))?;
         Some(MemoryMapping {
             start: hex(start)?,
             end: hex(end)?,
@@ -81,21 +83,34 @@ impl<'t> MemoryMapping<'t> {
             device: fields.next()?,
             inode: fields.next()?.parse().ok()?,
             // The kernel escapes a line end in a name like this, and nothing else.
-            path: fields.next().unwrap_or_default().trim_start().replace("\\012", "\n"),
+            path: fields
+                .next()
+                .unwrap_or_default()
+                .trim_start()
+                .replace("\\012", "\n"),
         })
     }
 
     fn code(self, pid: u32, binaries: &mut Binaries) -> CodeRange {
         let (start, end) = (self.start, self.end);
         let is_shared_memory = SHARED_MEMORY.iter().any(|name| self.path.starts_with(name));
-        let (origin, base) = if self.path.starts_with("[vdso") || self.path.starts_with("[vsyscall") {
+        let (origin, base) = if self.path.starts_with("[vdso") || self.path.starts_with("[vsyscall")
+        {
             (CodeOrigin::Lent(self.path), 0)
         } else if self.inode == 0 || !self.path.starts_with('/') || is_shared_memory {
             (CodeOrigin::RunTime(pid), 0)
         } else {
-            (CodeOrigin::File(self.index(pid, binaries)), start.wrapping_sub(self.offset))
+            (
+                CodeOrigin::File(self.index(pid, binaries)),
+                start.wrapping_sub(self.offset),
+            )
         };
-        CodeRange { start, end, base, origin }
+        CodeRange {
+            start,
+            end,
+            base,
+            origin,
+        }
     }
 
     /// The index of its file.
@@ -106,7 +121,10 @@ impl<'t> MemoryMapping<'t> {
         entry.or_insert_with(|| {
             let path = self.path.strip_suffix(DELETED).unwrap_or(&self.path);
             let module = path.rsplit('/').next().unwrap_or(path).to_owned();
-            Binary { module, file: if has_room { self.open(pid) } else { None } }
+            Binary {
+                module,
+                file: if has_room { self.open(pid) } else { None },
+            }
         });
         index
     }
@@ -122,7 +140,10 @@ impl<'t> MemoryMapping<'t> {
         let program = format!("/proc/{pid}/exe");
         match fs::metadata(&program).is_ok_and(|metadata| metadata.ino() == self.inode) {
             true => open_regular(&program, 0),
-            false => open_regular(&format!("/proc/{pid}/map_files/{:x}-{:x}", self.start, self.end), 0),
+            false => open_regular(
+                &format!("/proc/{pid}/map_files/{:x}-{:x}", self.start, self.end),
+                0,
+            ),
         }
     }
 }
@@ -130,8 +151,14 @@ impl<'t> MemoryMapping<'t> {
 /// Opens a regular file. Opening a pipe would wait for a writer.
 pub(crate) fn open_regular(path: &str, flags: i32) -> Option<File> {
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC | flags;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
-    file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some(file)
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)
+        .ok()?;
+    file.metadata()
+        .is_ok_and(|metadata| metadata.is_file())
+        .then_some(file)
 }
 
 /// The address space of a process.
@@ -168,7 +195,12 @@ impl Space {
     /// The current address space of a process.
     pub fn of(pid: u32, binaries: &mut Binaries) -> Space {
         let first = codes(pid, &process::text(pid, "maps"), binaries);
-        Space { pid, jit_names: jit_names(pid), first, last: Vec::new() }
+        Space {
+            pid,
+            jit_names: jit_names(pid),
+            first,
+            last: Vec::new(),
+        }
     }
 
     /// Reads the maps again, if the process still exists.
@@ -182,7 +214,10 @@ impl Space {
         let find = |codes: &'_ [CodeRange]| -> Option<CodeAddress> {
             let after = codes.partition_point(|code| code.start <= address);
             let code = codes[..after].last().filter(|code| address < code.end)?;
-            Some(CodeAddress { origin: code.origin.clone(), at: address.wrapping_sub(code.base) })
+            Some(CodeAddress {
+                origin: code.origin.clone(),
+                at: address.wrapping_sub(code.base),
+            })
         };
         find(&self.last).or_else(|| find(&self.first))
     }
@@ -198,7 +233,11 @@ impl Space {
     /// inside of the call.
     pub fn places(&self, chain: &[u64]) -> Vec<CodeAddress> {
         // A chain without a marker is one address, for a sample without a chain.
-        let mut side = if chain.first().is_some_and(|address| address >> 63 == 1) { KERNEL } else { USER };
+        let mut side = if chain.first().is_some_and(|address| address >> 63 == 1) {
+            KERNEL
+        } else {
+            USER
+        };
         let mut is_first = true;
         let mut places = Vec::with_capacity(chain.len());
         for &entry in chain {
@@ -208,12 +247,22 @@ impl Space {
             }
             // The kernel knows the thread's position. Callers are found by frame pointers, if there are any.
             let is_certain = std::mem::replace(&mut is_first, false);
-            let at = if is_certain { entry } else { entry.saturating_sub(1) };
+            let at = if is_certain {
+                entry
+            } else {
+                entry.saturating_sub(1)
+            };
             match side {
-                KERNEL => places.push(CodeAddress { origin: CodeOrigin::Kernel, at }),
+                KERNEL => places.push(CodeAddress {
+                    origin: CodeOrigin::Kernel,
+                    at,
+                }),
                 USER => match self.place(at) {
                     Some(place) => places.push(place),
-                    None if is_certain => places.push(CodeAddress { origin: CodeOrigin::Unknown, at }),
+                    None if is_certain => places.push(CodeAddress {
+                        origin: CodeOrigin::Unknown,
+                        at,
+                    }),
                     // Compiled code without frame pointers uses that register for other values. An address
                     // that is not code is such a value, and so is everything after it.
                     None => break,
@@ -229,7 +278,9 @@ impl Space {
 
 fn codes(pid: u32, maps: &str, binaries: &mut Binaries) -> Vec<CodeRange> {
     let mappings = maps.lines().filter_map(MemoryMapping::parse);
-    let mut codes: Vec<CodeRange> = mappings.map(|mapping| mapping.code(pid, binaries)).collect();
+    let mut codes: Vec<CodeRange> = mappings
+        .map(|mapping| mapping.code(pid, binaries))
+        .collect();
     codes.sort_unstable_by_key(|code| code.start);
     codes
 }
@@ -243,11 +294,17 @@ const CLOCKS_APART: Duration = Duration::from_secs(1);
 fn jit_names(pid: u32) -> Option<File> {
     // Its own PID, which differs in a container.
     let status = process::text(pid, "status");
-    let own = process::field(&status, "NSpid").and_then(|numbers| numbers.split_ascii_whitespace().last());
+    let own = process::field(&status, "NSpid")
+        .and_then(|numbers| numbers.split_ascii_whitespace().last());
     let own = own.map_or_else(|| pid.to_string(), str::to_owned);
-    let file = open_regular(&format!("/proc/{pid}/root/tmp/perf-{own}.map"), libc::O_NOFOLLOW)?;
+    let file = open_regular(
+        &format!("/proc/{pid}/root/tmp/perf-{own}.map"),
+        libc::O_NOFOLLOW,
+    )?;
     let metadata = file.metadata().ok()?;
-    let user = fs::metadata(format!("/proc/{pid}")).ok().map(|metadata| metadata.uid());
+    let user = fs::metadata(format!("/proc/{pid}"))
+        .ok()
+        .map(|metadata| metadata.uid());
     let is_trusted = metadata.uid() == 0 || Some(metadata.uid()) == user;
     // A time in the future counts as now.
     let untouched = metadata.modified().ok()?.elapsed().unwrap_or_default();
@@ -273,7 +330,15 @@ cut off
     fn space() -> (Space, Binaries) {
         let mut binaries = Binaries::default();
         let first = codes(u32::MAX, MAPS, &mut binaries);
-        (Space { pid: u32::MAX, jit_names: None, first, last: Vec::new() }, binaries)
+        (
+            Space {
+                pid: u32::MAX,
+                jit_names: None,
+                first,
+                last: Vec::new(),
+            },
+            binaries,
+        )
     }
 
     #[test]
@@ -283,7 +348,10 @@ cut off
         assert_eq!([0x40_0000, 0x7f00_0000_1000].map(at), [None, None]);
         assert_eq!(at(0xb7_2004), Some((CodeOrigin::File(0), 0x77_2004)));
         assert_eq!(at(0x7f00_0000_4000), Some((CodeOrigin::File(1), 0x1000)));
-        assert_eq!(at(0x7fff_0000_0000), Some((CodeOrigin::Lent("[vdso]".into()), 0x7fff_0000_0000)));
+        assert_eq!(
+            at(0x7fff_0000_0000),
+            Some((CodeOrigin::Lent("[vdso]".into()), 0x7fff_0000_0000))
+        );
         for made in [0x7f00_0000_0000, 0x7f00_0000_2000, 0x7f00_0000_6000] {
             assert_eq!(at(made), Some((CodeOrigin::RunTime(u32::MAX), made)));
         }
@@ -308,13 +376,27 @@ cut off
         let (space, _) = space();
         let kernel = 0xffff_ffff_8100_0000;
         let places = |chain: &[u64]| -> Vec<(CodeOrigin, u64)> {
-            space.places(chain).into_iter().rev().map(|place| (place.origin, place.at)).collect()
+            space
+                .places(chain)
+                .into_iter()
+                .rev()
+                .map(|place| (place.origin, place.at))
+                .collect()
         };
         // Callers are resolved inside of their call. A non-code address ends the chain.
         let code = 0x7f00_0000_0010;
         let run_time = |at| (CodeOrigin::RunTime(u32::MAX), at);
         assert_eq!(
-            places(&[KERNEL, kernel, kernel + 0x100, USER, code, code + 1, 0x10, code]),
+            places(&[
+                KERNEL,
+                kernel,
+                kernel + 0x100,
+                USER,
+                code,
+                code + 1,
+                0x10,
+                code
+            ]),
             [
                 (CodeOrigin::Kernel, kernel),
                 (CodeOrigin::Kernel, kernel + 0xff),
@@ -323,7 +405,10 @@ cut off
             ]
         );
         // A guest is not mistaken for the process. A single address stands for a sample without a chain.
-        assert_eq!(places(&[(-2048i64) as u64, code, USER, code]), [run_time(code)]);
+        assert_eq!(
+            places(&[(-2048i64) as u64, code, USER, code]),
+            [run_time(code)]
+        );
         assert_eq!(places(&[code]), [run_time(code)]);
         assert_eq!(places(&[kernel]), [(CodeOrigin::Kernel, kernel)]);
         assert_eq!(places(&[0x10]), [(CodeOrigin::Unknown, 0x10)]);

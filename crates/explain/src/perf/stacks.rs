@@ -29,7 +29,9 @@ pub(crate) struct SampledThread {
 
 /// The kernel's name of a thread. Empty if the thread is gone.
 pub(crate) fn thread_name(thread: SampledThread) -> String {
-    process::text(thread.pid, &format!("task/{}/comm", thread.tid)).trim_end_matches('\n').to_owned()
+    process::text(thread.pid, &format!("task/{}/comm", thread.tid))
+        .trim_end_matches('\n')
+        .to_owned()
 }
 
 /// The samples of all processes.
@@ -50,7 +52,11 @@ pub(crate) struct StackTally {
 impl StackTally {
     /// An empty tally of threads with these names.
     pub fn of(names: HashMap<SampledThread, String>) -> StackTally {
-        StackTally { names, addresses_left: ADDRESSES_MAX, ..StackTally::default() }
+        StackTally {
+            names,
+            addresses_left: ADDRESSES_MAX,
+            ..StackTally::default()
+        }
     }
 
     /// Adds records of samples of these processes.
@@ -58,7 +64,12 @@ impl StackTally {
         for record in read(bytes) {
             match record {
                 // Before Linux 5.13, processes started meanwhile are among them.
-                PerfRecord::Sample { pid, tid, address, mut chain } if pids.contains(&pid) => {
+                PerfRecord::Sample {
+                    pid,
+                    tid,
+                    address,
+                    mut chain,
+                } if pids.contains(&pid) => {
                     if !has_address(&chain) {
                         chain = vec![address];
                     }
@@ -74,7 +85,9 @@ impl StackTally {
 
     fn add(&mut self, thread: SampledThread, chain: &[u64]) {
         // Read at once, because the thread may exit before the end.
-        self.names.entry(thread).or_insert_with(|| thread_name(thread));
+        self.names
+            .entry(thread)
+            .or_insert_with(|| thread_name(thread));
         let stacks = self.counts.entry(thread).or_default();
         if let Some(count) = stacks.get_mut(chain) {
             *count += 1;
@@ -100,7 +113,11 @@ impl StackTally {
     fn of_process(&self, pid: u32) -> Vec<(SampledThread, &[u64], u64)> {
         let of_process = self.counts.iter().filter(|(thread, _)| thread.pid == pid);
         let mut stacks: Vec<_> = of_process
-            .flat_map(|(thread, stacks)| stacks.iter().map(move |(chain, count)| (*thread, &**chain, *count)))
+            .flat_map(|(thread, stacks)| {
+                stacks
+                    .iter()
+                    .map(move |(chain, count)| (*thread, &**chain, *count))
+            })
             .collect();
         stacks.sort_unstable();
         stacks
@@ -131,9 +148,15 @@ impl StackNames {
                 CodeOrigin::Kernel => {
                     symbols::of_kernel(&fs::read_to_string("/proc/kallsyms").ok()?, &wanted)?
                 }
-                CodeOrigin::File(index) => symbols::of_program(binaries[*index].file.take()?, &wanted),
+                CodeOrigin::File(index) => {
+                    symbols::of_program(binaries[*index].file.take()?, &wanted)
+                }
                 CodeOrigin::RunTime(pid) => {
-                    let file = spaces.iter_mut().find(|space| space.pid == *pid)?.jit_names.take()?;
+                    let file = spaces
+                        .iter_mut()
+                        .find(|space| space.pid == *pid)?
+                        .jit_names
+                        .take()?;
                     symbols::of_run_time(BufReader::new(file), &wanted)
                 }
                 CodeOrigin::Lent(_) | CodeOrigin::Unknown => return None,
@@ -141,38 +164,62 @@ impl StackNames {
             Some((origin, names))
         };
         let known = wanted.into_iter().filter_map(names).collect();
-        StackNames { modules: binaries.into_iter().map(|binary| binary.module).collect(), known }
+        StackNames {
+            modules: binaries.into_iter().map(|binary| binary.module).collect(),
+            known,
+        }
     }
 
     /// The functions of a process and its stacks, most samples first, in a stable order. Also returns whether
     /// kernel functions have no names because the kernel hides them.
-    pub fn stacks(&self, tally: &StackTally, space: &Space) -> (Vec<NativeFrame>, Vec<NativeStack>, bool) {
+    pub fn stacks(
+        &self,
+        tally: &StackTally,
+        space: &Space,
+    ) -> (Vec<NativeFrame>, Vec<NativeStack>, bool) {
         let mut frames: IndexSet<NativeFrame> = IndexSet::new();
         let mut counts: HashMap<(SampledThread, Vec<u32>), u64> = HashMap::new();
         let mut kernel_hidden = false;
         for (thread, chain, count) in tally.of_process(space.pid) {
             let places = space.places(chain);
-            kernel_hidden |= places.iter().any(|place| place.origin == CodeOrigin::Kernel)
+            kernel_hidden |= places
+                .iter()
+                .any(|place| place.origin == CodeOrigin::Kernel)
                 && !self.known.contains_key(&CodeOrigin::Kernel);
-            let mut stack: Vec<NativeFrame> = places.iter().map(|place| self.frame(place)).collect();
+            let mut stack: Vec<NativeFrame> =
+                places.iter().map(|place| self.frame(place)).collect();
             if stack.is_empty() {
                 let name = if chain.is_empty() { OTHER } else { UNKNOWN };
-                stack.push(NativeFrame { name: name.into(), module: name.into() });
+                stack.push(NativeFrame {
+                    name: name.into(),
+                    module: name.into(),
+                });
             }
             // Consecutive frames without names are merged into one.
             stack.dedup_by(|next, previous| next == previous && next.name == UNKNOWN);
             // A stack has at most some hundred frames, and there are at most some million of them, so the
             // index fits.
-            let stack = stack.into_iter().map(|frame| frames.insert_full(frame).0 as u32).collect();
+            let stack = stack
+                .into_iter()
+                .map(|frame| frames.insert_full(frame).0 as u32)
+                .collect();
             *counts.entry((thread, stack)).or_default() += count;
         }
         let stack = |((thread, frames), samples): ((SampledThread, Vec<u32>), u64)| {
             let thread_name = tally.names.get(&thread).cloned().unwrap_or_default();
-            NativeStack { thread: thread.tid, thread_name, frames, samples }
+            NativeStack {
+                thread: thread.tid,
+                thread_name,
+                frames,
+                samples,
+            }
         };
         let mut stacks: Vec<NativeStack> = counts.into_iter().map(stack).collect();
         stacks.sort_unstable_by(|a, b| {
-            b.samples.cmp(&a.samples).then(a.thread.cmp(&b.thread)).then_with(|| a.frames.cmp(&b.frames))
+            b.samples
+                .cmp(&a.samples)
+                .then(a.thread.cmp(&b.thread))
+                .then_with(|| a.frames.cmp(&b.frames))
         });
         (frames.into_iter().collect(), stacks, kernel_hidden)
     }
@@ -185,8 +232,14 @@ impl StackNames {
             CodeOrigin::Lent(module) => (module.as_str(), module.as_str()),
             CodeOrigin::Unknown => (UNKNOWN, UNKNOWN),
         };
-        let name = self.known.get(&place.origin).and_then(|names| names.get(&place.at));
-        NativeFrame { name: name.map_or(unnamed, String::as_str).into(), module: module.into() }
+        let name = self
+            .known
+            .get(&place.origin)
+            .and_then(|names| names.get(&place.at));
+        NativeFrame {
+            name: name.map_or(unnamed, String::as_str).into(),
+            module: module.into(),
+        }
     }
 }
 
@@ -196,12 +249,19 @@ mod tests {
 
     /// The threads of a process, and the count of each of their chains.
     fn counted(tally: &StackTally, pid: u32) -> Vec<(u32, &[u64], u64)> {
-        tally.of_process(pid).into_iter().map(|(thread, chain, count)| (thread.tid, chain, count)).collect()
+        tally
+            .of_process(pid)
+            .into_iter()
+            .map(|(thread, chain, count)| (thread.tid, chain, count))
+            .collect()
     }
 
     #[test]
     fn no_sample_is_lost_when_there_is_no_room_for_its_stack() {
-        let mut tally = StackTally { addresses_left: 4, ..StackTally::of(HashMap::new()) };
+        let mut tally = StackTally {
+            addresses_left: 4,
+            ..StackTally::of(HashMap::new())
+        };
         for chain in [&[1, 2][..], &[3, 4], &[5], &[6], &[1, 2]] {
             tally.add(SampledThread { pid: 1, tid: 2 }, chain);
         }
@@ -213,9 +273,20 @@ mod tests {
     fn samples_of_other_processes_do_not_count() {
         let mut tally = StackTally::of(HashMap::new());
         let sample = |pid: u32| {
-            let body =
-                [&0x1000u64.to_ne_bytes()[..], &pid.to_ne_bytes(), &pid.to_ne_bytes(), &[0; 8]].concat();
-            [&9u32.to_ne_bytes()[..], &[0, 0], &(8 + body.len() as u16).to_ne_bytes(), &body].concat()
+            let body = [
+                &0x1000u64.to_ne_bytes()[..],
+                &pid.to_ne_bytes(),
+                &pid.to_ne_bytes(),
+                &[0; 8],
+            ]
+            .concat();
+            [
+                &9u32.to_ne_bytes()[..],
+                &[0, 0],
+                &(8 + body.len() as u16).to_ne_bytes(),
+                &body,
+            ]
+            .concat()
         };
         let bytes = [sample(u32::MAX), sample(5), sample(u32::MAX)].concat();
         tally.take(&bytes, &HashSet::from([u32::MAX]));
@@ -240,8 +311,10 @@ mod tests {
         let names = StackNames::read(&tally, &mut spaces, binaries);
         let (frames, found, kernel_hidden) = names.stacks(&tally, &spaces[0]);
         let name = |index: &u32| frames[*index as usize].name.as_str();
-        let stacks: Vec<(Vec<&str>, u64)> =
-            found.iter().map(|of| (of.frames.iter().map(name).collect(), of.samples)).collect();
+        let stacks: Vec<(Vec<&str>, u64)> = found
+            .iter()
+            .map(|of| (of.frames.iter().map(name).collect(), of.samples))
+            .collect();
         assert!(
             matches!(&stacks[0], (names, 2) if names.len() == 1 && names[0].ends_with("stacks::thread_name")),
             "{stacks:?}"

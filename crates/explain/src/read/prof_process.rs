@@ -16,8 +16,13 @@ use crate::doubt::Note;
 const FORMAT: &str = "output of --prof-process --preprocess";
 /// States in which V8 runs no JavaScript, numbered as `StateTag` of its API, with their names in the other
 /// profile.
-const STATES: [(u32, &str); 5] =
-    [(1, "(garbage collector)"), (2, "(compiler)"), (3, "(compiler)"), (4, "(compiler)"), (8, "(idle)")];
+const STATES: [(u32, &str); 5] = [
+    (1, "(garbage collector)"),
+    (2, "(compiler)"),
+    (3, "(compiler)"),
+    (4, "(compiler)"),
+    (8, "(idle)"),
+];
 /// V8's own time between two ticks.
 const OWN_US: i64 = 1000;
 
@@ -27,17 +32,25 @@ const OWN_US: i64 = 1000;
 /// Returns an error if it is truncated, not JSON, or beyond a limit.
 pub fn read(bytes: &[u8]) -> Result<CpuProfile, ProfileReadError> {
     let file: ProfFile = parsed(FORMAT, bytes)?;
-    let mut growing =
-        Growing { functions: vec![None; file.code.len()], code: file.code, ..Growing::default() };
+    let mut growing = Growing {
+        functions: vec![None; file.code.len()],
+        code: file.code,
+        ..Growing::default()
+    };
     let mut ticks = file.ticks;
     ticks.sort_by(|one, other| one.tm.total_cmp(&other.tm));
-    let between = ticks.windows(2).map(|pair| (pair[1].tm - pair[0].tm) as i64);
+    let between = ticks
+        .windows(2)
+        .map(|pair| (pair[1].tm - pair[0].tm) as i64);
     let usual = usual_us(between).unwrap_or(OWN_US);
     let start_us = ticks.first().map_or(0, |tick| tick.tm as i64);
     let after = |ticks: usize| start_us.saturating_add(usual.saturating_mul(ticks as i64));
     let mut samples = Vec::with_capacity(ticks.len());
     for (index, tick) in ticks.iter().enumerate() {
-        samples.push(V8Sample { at_us: after(index), node: growing.place(tick)? });
+        samples.push(V8Sample {
+            at_us: after(index),
+            node: growing.place(tick)?,
+        });
     }
     let nameless = growing.nameless;
     let notes = [
@@ -48,7 +61,14 @@ pub fn read(bytes: &[u8]) -> Result<CpuProfile, ProfileReadError> {
     ];
     let notes = notes.into_iter().flatten().map(Note::remark).collect();
     let end_us = after(ticks.len());
-    Ok(CpuProfile { calls: growing.calls, ticks: Vec::new(), samples, end_us, summed: true, notes })
+    Ok(CpuProfile {
+        calls: growing.calls,
+        ticks: Vec::new(),
+        samples,
+        end_us,
+        summed: true,
+        notes,
+    })
 }
 
 /// The median of the intervals above zero. `None` without any.
@@ -136,7 +156,9 @@ impl Growing {
         let code = self.code.get(index)?.as_ref()?;
         let frame = match code.kind.as_str() {
             "JS" => script(&code.name),
-            "SHARED_LIB" => CallFrame::named(code.name.rsplit(['/', '\\']).next().unwrap_or(&code.name)),
+            "SHARED_LIB" => {
+                CallFrame::named(code.name.rsplit(['/', '\\']).next().unwrap_or(&code.name))
+            }
             _ => CallFrame::named(&code.name),
         };
         let call = self.calls.number(frame);
@@ -150,8 +172,13 @@ impl Growing {
 pub(crate) fn script(text: &str) -> CallFrame {
     let (rest, column) = number_after_colon(text);
     let (rest, line) = number_after_colon(rest);
-    let begin = ["file:///", "node:", "/"].iter().filter_map(|start| at_word(rest, start)).min();
-    let begin = begin.or_else(|| rest.find(' ').map(|space| space + 1)).unwrap_or(rest.len());
+    let begin = ["file:///", "node:", "/"]
+        .iter()
+        .filter_map(|start| at_word(rest, start))
+        .min();
+    let begin = begin
+        .or_else(|| rest.find(' ').map(|space| space + 1))
+        .unwrap_or(rest.len());
     let (function, url) = rest.split_at(begin);
     CallFrame::at(function.trim(), url, line, column.saturating_sub(1))
 }
@@ -178,11 +205,41 @@ mod tests {
     #[test]
     fn functions_as_v8_logs_them() {
         for (text, function, url, line, column) in [
-            ("handle /srv/app/server.js:12:20", "handle", "/srv/app/server.js", 12, 19),
-            ("get url file:///srv/my%20app/a.mjs:3:1", "get url", "file:///srv/my%20app/a.mjs", 3, 0),
-            (" node:internal/main/run_main_module:1:1", "", "node:internal/main/run_main_module", 1, 0),
-            ("node:internal/bootstrap/realm:1:1", "", "node:internal/bootstrap/realm", 1, 0),
-            ("f evalmachine.<anonymous>:1:2", "f", "evalmachine.<anonymous>", 1, 1),
+            (
+                "handle /srv/app/server.js:12:20",
+                "handle",
+                "/srv/app/server.js",
+                12,
+                19,
+            ),
+            (
+                "get url file:///srv/my%20app/a.mjs:3:1",
+                "get url",
+                "file:///srv/my%20app/a.mjs",
+                3,
+                0,
+            ),
+            (
+                " node:internal/main/run_main_module:1:1",
+                "",
+                "node:internal/main/run_main_module",
+                1,
+                0,
+            ),
+            (
+                "node:internal/bootstrap/realm:1:1",
+                "",
+                "node:internal/bootstrap/realm",
+                1,
+                0,
+            ),
+            (
+                "f evalmachine.<anonymous>:1:2",
+                "f",
+                "evalmachine.<anonymous>",
+                1,
+                1,
+            ),
             ("a b /x y/z.js:1:2", "a b", "/x y/z.js", 1, 1),
         ] {
             let found = script(text);
@@ -192,6 +249,9 @@ mod tests {
             );
         }
         let nameless = script("wasm-function[3]");
-        assert_eq!((&*nameless.function, &*nameless.url), ("wasm-function[3]", ""));
+        assert_eq!(
+            (&*nameless.function, &*nameless.url),
+            ("wasm-function[3]", "")
+        );
     }
 }

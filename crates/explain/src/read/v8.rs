@@ -50,8 +50,17 @@ impl CallFrame {
 
     /// A function of a script, at a line from 1 and a column from 0.
     pub fn at(function: &str, url: &str, line: u32, column: u32) -> Self {
-        let short = url.char_indices().nth(URL_CHARS_MAX).map_or(url, |(end, _)| &url[..end]);
-        Self { function: clean(function).into(), url: short.into(), scripted: !url.is_empty(), line, column }
+        let short = url
+            .char_indices()
+            .nth(URL_CHARS_MAX)
+            .map_or(url, |(end, _)| &url[..end]);
+        Self {
+            function: clean(function).into(),
+            url: short.into(),
+            scripted: !url.is_empty(),
+            line,
+            column,
+        }
     }
 
     /// Whether it is WebAssembly.
@@ -208,7 +217,10 @@ impl CpuProfile {
     pub fn read(bytes: &[u8]) -> Result<Self, ProfileReadError> {
         let file: CpuFile<'_> = parsed(CPU, bytes)?;
         let Some(ids) = file.samples else {
-            return Err(ProfileReadError::unusable(CPU, "has no samples: nothing tells when a function ran"));
+            return Err(ProfileReadError::unusable(
+                CPU,
+                "has no samples: nothing tells when a function ran",
+            ));
         };
         let mut profile = Self {
             calls: Calls::default(),
@@ -222,9 +234,16 @@ impl CpuProfile {
         let places = profile.arrange(&file.nodes);
         let moments = profile.moments(file.start_time.round() as i64, file.time_deltas, ids.len());
         let node = |id| places.get(id).copied().unwrap_or(NO_NODE);
-        let samples = ids.iter().zip(moments).map(|(id, at_us)| V8Sample { at_us, node: node(id) });
+        let samples = ids.iter().zip(moments).map(|(id, at_us)| V8Sample {
+            at_us,
+            node: node(id),
+        });
         profile.samples = samples.collect();
-        let unknown = profile.samples.iter().filter(|sample| sample.node == NO_NODE).count();
+        let unknown = profile
+            .samples
+            .iter()
+            .filter(|sample| sample.node == NO_NODE)
+            .count();
         let all = profile.samples.len();
         profile.note(
             unknown,
@@ -234,10 +253,15 @@ impl CpuProfile {
             ),
         );
         // V8 writes some a little late, from another thread.
-        let back = profile.samples.windows(2).filter(|pair| pair[1].at_us < pair[0].at_us).count();
+        let back = profile
+            .samples
+            .windows(2)
+            .filter(|pair| pair[1].at_us < pair[0].at_us)
+            .count();
         if back > 0 {
             let text = match back {
-                1 => "1 sample is older than the one before: brought into the order of time".to_owned(),
+                1 => "1 sample is older than the one before: brought into the order of time"
+                    .to_owned(),
                 _ => format!(
                     "{} samples are older than the one before: brought into the order of time",
                     count(back as u64)
@@ -259,13 +283,18 @@ impl CpuProfile {
     fn moments(&mut self, start_us: i64, deltas: Option<Vec<f64>>, samples: usize) -> Vec<i64> {
         let deltas = deltas.unwrap_or_else(|| {
             if samples > 0 {
-                self.notes.push(Note::remark("no times between samples: taken as evenly spread"));
+                self.notes.push(Note::remark(
+                    "no times between samples: taken as evenly spread",
+                ));
             }
             let span = self.end_us.saturating_sub(start_us).max(0);
             vec![(span / samples.max(1) as i64) as f64; samples]
         });
         if deltas.len() != samples {
-            let (samples, times) = (many(samples as u64, "sample"), many(deltas.len() as u64, "time"));
+            let (samples, times) = (
+                many(samples as u64, "sample"),
+                many(deltas.len() as u64, "time"),
+            );
             let text = format!("{samples} and {times} between them: the rest is left out");
             self.notes.push(Note::remark(text));
         }
@@ -286,7 +315,10 @@ impl CpuProfile {
         }
         let (parents, wrong) = callers(raw, &index_of);
         let (order, circles) = callers_first(&parents);
-        self.note(twice, "calls have the number of another one: they count for nothing");
+        self.note(
+            twice,
+            "calls have the number of another one: they count for nothing",
+        );
         self.note(
             wrong,
             "links between calls lead nowhere, or to a call that has a caller already: left out",
@@ -298,11 +330,20 @@ impl CpuProfile {
             let call = self.calls.number(node.call_frame.frame());
             let place = self.calls.push(call, parent);
             place_of[index] = place;
-            let told = node.position_ticks.iter().filter(|tick| tick.line > 0 && tick.ticks > 0);
-            self.ticks.extend(told.map(|tick| LineTick { node: place, ..*tick }));
+            let told = node
+                .position_ticks
+                .iter()
+                .filter(|tick| tick.line > 0 && tick.ticks > 0);
+            self.ticks.extend(told.map(|tick| LineTick {
+                node: place,
+                ..*tick
+            }));
         }
-        self.ticks.sort_unstable_by_key(|tick| (tick.node, tick.line));
-        index_of.values_mut().for_each(|index| *index = place_of[*index as usize]);
+        self.ticks
+            .sort_unstable_by_key(|tick| (tick.node, tick.line));
+        index_of
+            .values_mut()
+            .for_each(|index| *index = place_of[*index as usize]);
         index_of
     }
 }
@@ -312,16 +353,22 @@ fn callers(raw: &[RawNode<'_>], index_of: &HashMap<u32, u32>) -> (Vec<Option<u32
     let mut parents = vec![None; raw.len()];
     let mut wrong = 0;
     let mut link = |child: Option<u32>, parent: Option<u32>| match (child, parent) {
-        (Some(child), Some(parent)) if parents[child as usize].is_none_or(|known| known == parent) => {
+        (Some(child), Some(parent))
+            if parents[child as usize].is_none_or(|known| known == parent) =>
+        {
             parents[child as usize] = Some(parent);
         }
         _ => wrong += 1,
     };
     for (index, node) in (0..).zip(raw) {
-        node.children.iter().for_each(|child| link(index_of.get(child).copied(), Some(index)));
+        node.children
+            .iter()
+            .for_each(|child| link(index_of.get(child).copied(), Some(index)));
     }
     for (index, node) in (0..).zip(raw) {
-        node.parent.iter().for_each(|parent| link(Some(index), index_of.get(parent).copied()));
+        node.parent
+            .iter()
+            .for_each(|parent| link(Some(index), index_of.get(parent).copied()));
     }
     (parents, wrong)
 }
@@ -388,13 +435,18 @@ impl HeapProfile {
     /// 200 calls.
     pub fn read(bytes: &[u8]) -> Result<Self, ProfileReadError> {
         if bytes.len() > HEAP_BYTES_MAX {
-            let problem =
-                format!("too large, at most {HEAP_BYTES_MAX}; capture for a shorter time, or less often");
-            return Err(ProfileReadError::unusable(&format!("profile of {} bytes", bytes.len()), problem));
+            let problem = format!(
+                "too large, at most {HEAP_BYTES_MAX}; capture for a shorter time, or less often"
+            );
+            return Err(ProfileReadError::unusable(
+                &format!("profile of {} bytes", bytes.len()),
+                problem,
+            ));
         }
         let bytes = bounded(HEAP, bytes)?;
         if levels(bytes) > LEVELS_MAX {
-            let problem = format!("more than {LEVELS_MAX} levels deep: sample stacks of fewer calls");
+            let problem =
+                format!("more than {LEVELS_MAX} levels deep: sample stacks of fewer calls");
             return Err(ProfileReadError::unusable(HEAP, problem));
         }
         let mut parser = serde_json::Deserializer::from_slice(bytes);
@@ -407,11 +459,18 @@ impl HeapProfile {
         while let Some((of, parent)) = open.pop() {
             let call = calls.number(of.call_frame.frame());
             let place = calls.push(call, parent);
-            sizes.push(if of.self_size.is_finite() { of.self_size.max(0.0) } else { 0.0 });
+            sizes.push(if of.self_size.is_finite() {
+                of.self_size.max(0.0)
+            } else {
+                0.0
+            });
             let children = of.children.into_iter().rev();
             open.extend(children.map(|child| (child, Some(place))));
         }
-        Ok(HeapProfile { calls, bytes: sizes })
+        Ok(HeapProfile {
+            calls,
+            bytes: sizes,
+        })
     }
 }
 
@@ -441,8 +500,15 @@ mod tests {
     fn circles_are_cut_open_and_nothing_is_lost() {
         // 0 → 1; 2 ⇄ 3 with 4 below; 5 calls itself; 6 is called by a missing node.
         let found = callers_first(&[None, Some(0), Some(3), Some(2), Some(2), Some(5), Some(99)]);
-        let order =
-            vec![(0, None), (1, Some(0)), (3, None), (2, Some(2)), (4, Some(3)), (5, None), (6, None)];
+        let order = vec![
+            (0, None),
+            (1, Some(0)),
+            (3, None),
+            (2, Some(2)),
+            (4, Some(3)),
+            (5, None),
+            (6, None),
+        ];
         assert_eq!(found, (order, 2));
     }
 

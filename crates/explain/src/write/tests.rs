@@ -7,17 +7,39 @@ use crate::TreeUnit;
 use crate::{CodeKind, Tree, TreePlace};
 
 fn function(name: &str, file: &str, kind: CodeKind, package: Option<&str>) -> Frame {
-    let package = package.map(|name| Package { name: name.into(), version: None });
-    Frame { function: name.into(), file: file.into(), line: 3, kind, package }
+    let package = package.map(|name| Package {
+        name: name.into(),
+        version: None,
+    });
+    Frame {
+        function: name.into(),
+        file: file.into(),
+        line: 3,
+        kind,
+        package,
+    }
 }
 
 fn tree() -> Tree {
     let frames = vec![
         function("a;b", "server.js", CodeKind::Application, None),
-        function("<script>\u{7}", "lib/x.js", CodeKind::Framework, Some("express")),
-        Frame { line: 0, ..function("(idle)", "", CodeKind::Waiting, None) },
+        function(
+            "<script>\u{7}",
+            "lib/x.js",
+            CodeKind::Framework,
+            Some("express"),
+        ),
+        Frame {
+            line: 0,
+            ..function("(idle)", "", CodeKind::Waiting, None)
+        },
     ];
-    let node = |frame, parent, self_value| TreePlace { frame, parent, self_value, lines: BTreeMap::new() };
+    let node = |frame, parent, self_value| TreePlace {
+        frame,
+        parent,
+        self_value,
+        lines: BTreeMap::new(),
+    };
     let nodes = vec![
         node(0, None, 1500.0),
         node(1, Some(0), 2_000_000.25),

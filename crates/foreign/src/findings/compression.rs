@@ -14,15 +14,23 @@ const SAME: f64 = 0.01;
 /// Runs that differ in compression by name but transferred the same bytes, or all runs of a text that
 /// mentions compression.
 pub fn never_negotiated(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
-    let sized: Vec<Moved> = of.runs.iter().enumerate().filter_map(|(at, run)| Moved::of(at, run)).collect();
+    let sized: Vec<Moved> = of
+        .runs
+        .iter()
+        .enumerate()
+        .filter_map(|(at, run)| Moved::of(at, run))
+        .collect();
     let with = sized.iter().filter(|one| one.says == Some(Compression::On));
-    let named: Vec<(Grade, FindingCase)> =
-        with.filter_map(|one| Some((Grade::Invalid, one.as_large_as_without(&sized)?))).collect();
+    let named: Vec<(Grade, FindingCase)> = with
+        .filter_map(|one| Some((Grade::Invalid, one.as_large_as_without(&sized)?)))
+        .collect();
     if !named.is_empty() {
         return named;
     }
     let spoken = of.files.iter().find_map(|file| file.speaks_of_compression);
-    let (Some(line), Some(first)) = (spoken, sized.first()) else { return Vec::new() };
+    let (Some(line), Some(first)) = (spoken, sized.first()) else {
+        return Vec::new();
+    };
     let labels: BTreeSet<&str> = sized.iter().map(|one| one.run.label.as_str()).collect();
     let silent = |one: &Moved| {
         let alike = near(one.size, first.size) && one.path == first.path;
@@ -55,7 +63,13 @@ impl<'r> Moved<'r> {
             return None;
         }
         let size = run.bytes_per_response().filter(|size| *size > 0.0)?;
-        Some(Self { index, run, says: says(run), size, path: run.path().unwrap_or_default() })
+        Some(Self {
+            index,
+            run,
+            says: says(run),
+            size,
+            path: run.path().unwrap_or_default(),
+        })
     }
 
     fn headings_shared(&self, other: &Moved) -> usize {
@@ -67,11 +81,18 @@ impl<'r> Moved<'r> {
     fn as_large_as_without(&self, all: &[Moved]) -> Option<FindingCase> {
         let same_work = |one: &&Moved| one.path == self.path && one.says == Some(Compression::Off);
         // The one that differs in the fewest headings.
-        let without = all.iter().filter(same_work).max_by_key(|one| self.headings_shared(one))?;
+        let without = all
+            .iter()
+            .filter(same_work)
+            .max_by_key(|one| self.headings_shared(one))?;
         let evidence = evidence!("{bytes_per_response} a response, and {bytes_per_response_without} without";
             bytes_per_response = Quantity::bytes(self.size),
             bytes_per_response_without = Quantity::bytes(without.size));
-        let case = || FindingCase { label: self.run.label.clone(), runs: vec![self.index], evidence };
+        let case = || FindingCase {
+            label: self.run.label.clone(),
+            runs: vec![self.index],
+            evidence,
+        };
         near(self.size, without.size).then(case)
     }
 }
@@ -82,13 +103,22 @@ fn near(one: f64, other: f64) -> bool {
 
 /// The statement of a run's headings about compression, innermost first.
 fn says(run: &ToolRun) -> Option<Compression> {
-    let outer = |at: usize| run.headings[..at].iter().any(|heading| words::compression(heading).is_some());
-    let inner = run.headings.iter().enumerate().rev().find_map(|(at, heading)| {
-        words::compression(heading).or_else(|| {
-            // `none` below a heading that mentions compression.
-            (words::says_none(heading) && outer(at)).then_some(Compression::Off)
-        })
-    });
+    let outer = |at: usize| {
+        run.headings[..at]
+            .iter()
+            .any(|heading| words::compression(heading).is_some())
+    };
+    let inner = run
+        .headings
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(at, heading)| {
+            words::compression(heading).or_else(|| {
+                // `none` below a heading that mentions compression.
+                (words::says_none(heading) && outer(at)).then_some(Compression::Off)
+            })
+        });
     inner.or_else(|| words::compression(&run.label))
 }
 

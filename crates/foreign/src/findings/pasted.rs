@@ -20,12 +20,18 @@ impl Pasted {
     /// Adds a line that is not a tool's output.
     pub fn note(&mut self, text: &str, number: u64) {
         let directive = |name: &str| {
-            text.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '\t']) && rest.contains(';'))
+            text.strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with([' ', '\t']) && rest.contains(';'))
         };
         if directive("proxy_pass") || text.contains("{ proxy_pass ") {
             self.proxy_pass.get_or_insert(number);
         }
-        let code = ["require('express')", "require(\"express\")", "from 'express'", "from \"express\""];
+        let code = [
+            "require('express')",
+            "require(\"express\")",
+            "from 'express'",
+            "from \"express\"",
+        ];
         if code.iter().any(|code| text.contains(code)) {
             self.express.get_or_insert(number);
         }
@@ -49,11 +55,25 @@ pub fn express(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
 
 /// A note for each file with runs in which it was found.
 fn cases(of: &CheckInput<'_>, line: impl Fn(&Pasted) -> Option<u64>) -> Vec<(Grade, FindingCase)> {
-    let found = of.files.iter().filter_map(|file| Some((file, line(&file.pasted)?)));
+    let found = of
+        .files
+        .iter()
+        .filter_map(|file| Some((file, line(&file.pasted)?)));
     let cases = found.map(|(file, line)| {
-        let its = of.runs.iter().enumerate().filter(|(_, run)| run.file == file.file);
+        let its = of
+            .runs
+            .iter()
+            .enumerate()
+            .filter(|(_, run)| run.file == file.file);
         let runs: Vec<usize> = its.map(|(at, _)| at).collect();
-        FindingCase { label: file.file.clone(), runs, evidence: evidence!("line {line}") }
+        FindingCase {
+            label: file.file.clone(),
+            runs,
+            evidence: evidence!("line {line}"),
+        }
     });
-    cases.filter(|case| !case.runs.is_empty()).map(|case| (Grade::Note, case)).collect()
+    cases
+        .filter(|case| !case.runs.is_empty())
+        .map(|case| (Grade::Note, case))
+        .collect()
 }

@@ -18,19 +18,30 @@ const CONTRADICTION: f64 = 0.1;
 
 /// The number of requests after `before`, if known.
 fn requests(before: &str, run: &ToolRun) -> String {
-    run.requests.map(|requests| format!("{before}{}", many(requests, "request"))).unwrap_or_default()
+    run.requests
+        .map(|requests| format!("{before}{}", many(requests, "request")))
+        .unwrap_or_default()
 }
 
 /// The tool aborted early.
 pub fn gave_up(run: &ToolRun) -> Option<RunFinding> {
     let words = format!("{}{}", run.abort.as_ref()?, requests(" after ", run));
-    Some((Grade::Invalid, Evidence::new(words, [("requests", Quantity::count(run.requests.unwrap_or(0)))])))
+    Some((
+        Grade::Invalid,
+        Evidence::new(
+            words,
+            [("requests", Quantity::count(run.requests.unwrap_or(0)))],
+        ),
+    ))
 }
 
 /// Fewer requests than connections.
 pub fn start_up(run: &ToolRun) -> Option<RunFinding> {
-    let (all, connections) =
-        (run.requests?, run.connections_opened().filter(|connections| *connections > 0)?);
+    let (all, connections) = (
+        run.requests?,
+        run.connections_opened()
+            .filter(|connections| *connections > 0)?,
+    );
     let each = all as f64 / connections as f64;
     let judged = run.is_closed_loop() && run.abort.is_none();
     if !judged || run.rounded || all == 0 || each >= REQUESTS_PER_CONNECTION_MIN {
@@ -38,14 +49,26 @@ pub fn start_up(run: &ToolRun) -> Option<RunFinding> {
     }
     let seen = evidence!("{} on {}: {requests_per_connection} each", many(all, "request"), many(connections, "connection");
         requests_per_connection = Quantity::number(each));
-    Some((if each > 1.0 { Grade::Warning } else { Grade::Invalid }, seen))
+    Some((
+        if each > 1.0 {
+            Grade::Warning
+        } else {
+            Grade::Invalid
+        },
+        seen,
+    ))
 }
 
 /// Too short to be past the start.
 pub fn short(run: &ToolRun) -> Option<RunFinding> {
-    let length = run.seconds().filter(|length| *length < SECONDS_MIN * 0.98 && run.abort.is_none())?;
+    let length = run
+        .seconds()
+        .filter(|length| *length < SECONDS_MIN * 0.98 && run.abort.is_none())?;
     let words = format!("{}{}", Quantity::seconds(length), requests(", ", run));
-    Some((Grade::Warning, Evidence::new(words, [("duration_s", Quantity::number(length))])))
+    Some((
+        Grade::Warning,
+        Evidence::new(words, [("duration_s", Quantity::number(length))]),
+    ))
 }
 
 /// wrk opens the same number of connections on each thread, hey sends the same number of requests on each
@@ -61,7 +84,10 @@ pub fn uneven(run: &ToolRun) -> Option<RunFinding> {
     let done = asked / into * into;
     let [done_told, asked_told, each] = [done, asked, asked / into].map(count);
     let words = format!("{done_told} {did}, not {asked_told}: {into} {noun} with {each} each");
-    let figures = [(did, Quantity::count(done)), ("asked", Quantity::count(asked))];
+    let figures = [
+        (did, Quantity::count(done)),
+        ("asked", Quantity::count(asked)),
+    ];
     (done != asked).then(|| (Grade::Note, Evidence::new(words, figures)))
 }
 
@@ -70,28 +96,39 @@ pub fn new_connections(run: &ToolRun) -> Option<RunFinding> {
     let all = run.requests.filter(|requests| *requests > 0)?;
     let whole = !run.truncated && run.abort.is_none();
     let (words, kept) = match (run.tool.row().http_1_0, run.keep_alive_requests) {
-        (true, None) if whole && run.load.keep_alive != Some(true) => {
-            (format!("{} for {}", many(all, "connection"), many(all, "request")), 0)
-        }
-        (true, Some(kept)) if (kept as f64) < 0.9 * all as f64 => {
-            (format!("asked to be kept, {} of {} were", count(kept), count(all)), kept)
-        }
+        (true, None) if whole && run.load.keep_alive != Some(true) => (
+            format!("{} for {}", many(all, "connection"), many(all, "request")),
+            0,
+        ),
+        (true, Some(kept)) if (kept as f64) < 0.9 * all as f64 => (
+            format!("asked to be kept, {} of {} were", count(kept), count(all)),
+            kept,
+        ),
         (false, _) if run.load.keep_alive == Some(false) => ("as asked for".to_owned(), 0),
         _ => return None,
     };
-    Some((Grade::Warning, Evidence::new(words, [("kept", Quantity::count(kept))])))
+    Some((
+        Grade::Warning,
+        Evidence::new(words, [("kept", Quantity::count(kept))]),
+    ))
 }
 
 /// ab's protocol.
 pub fn http_1_0(run: &ToolRun) -> Option<RunFinding> {
-    run.tool.row().http_1_0.then(|| (Grade::Note, Evidence::default()))
+    run.tool
+        .row()
+        .http_1_0
+        .then(|| (Grade::Note, Evidence::default()))
 }
 
 /// Requests, seconds and rate that contradict each other.
 pub fn contradicting(run: &ToolRun) -> Option<RunFinding> {
     let of_all = matches!(run.tool.row().rate_of, RateOf::Requests | RateOf::Responses);
     let exact = !run.rounded && of_all && run.abort.is_none();
-    let (all, length) = (run.requests.filter(|_| exact)?, run.duration_s.filter(|length| *length > 0.0)?);
+    let (all, length) = (
+        run.requests.filter(|_| exact)?,
+        run.duration_s.filter(|length| *length > 0.0)?,
+    );
     let printed = run.requests_per_s.filter(|rate| *rate > 0.0)?;
     let counted = all as f64 / length;
     // A value printed with two decimals may be off by one unit in the last place.
@@ -107,16 +144,25 @@ pub fn contradicting(run: &ToolRun) -> Option<RunFinding> {
 
 /// Truncated output.
 pub fn cut_off(run: &ToolRun) -> Option<RunFinding> {
-    let what = if run.has_figures() { "ends too early" } else { "no figures" };
+    let what = if run.has_figures() {
+        "ends too early"
+    } else {
+        "no figures"
+    };
     (run.truncated && run.abort.is_none()).then(|| (Grade::Warning, what.into()))
 }
 
 /// Client and service on one machine.
 pub fn same_machine(run: &ToolRun) -> Option<RunFinding> {
     let (host, _) = parts(run.url.as_deref()?);
-    let local = ["127.", "localhost", "[::1]", "0.0.0.0"].iter().any(|start| host.starts_with(start));
+    let local = ["127.", "localhost", "[::1]", "0.0.0.0"]
+        .iter()
+        .any(|start| host.starts_with(start));
     // The port is irrelevant here, and a bracket belongs to an IPv6 address.
-    let host = host.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map_or(host, |(host, _)| host);
+    let host = host
+        .rsplit_once(':')
+        .filter(|(_, port)| !port.ends_with(']'))
+        .map_or(host, |(host, _)| host);
     local.then(|| (Grade::Note, host.into()))
 }
 
@@ -130,9 +176,16 @@ pub fn statuses(run: &ToolRun) -> Option<RunFinding> {
     let requests = run.requests.unwrap_or(bad);
     let noun = if counts_all { "request" } else { "response" };
     let part = share(bad, requests);
-    let printed = run.rate().filter(|_| run.tool.row().rate_of != RateOf::Successes);
-    let without =
-        printed.map(|all| format!("; {} without them, not {}", rate(all * (1.0 - part)), rate(all)));
+    let printed = run
+        .rate()
+        .filter(|_| run.tool.row().rate_of != RateOf::Successes);
+    let without = printed.map(|all| {
+        format!(
+            "; {} without them, not {}",
+            rate(all * (1.0 - part)),
+            rate(all)
+        )
+    });
     let without = without.unwrap_or_default();
     let seen = evidence!("{failed} of {} ({failed_share}){without}", many(requests, noun);
         failed = Quantity::count(bad), failed_share = Quantity::share(part));
@@ -143,25 +196,54 @@ pub fn statuses(run: &ToolRun) -> Option<RunFinding> {
 pub fn connections(run: &ToolRun) -> Option<RunFinding> {
     let all = run.failures.socket();
     let of = &run.failures;
-    let kinds = [(of.connect, "connect"), (of.read, "read"), (of.write, "write"), (of.other, "other")];
-    let kinds = kinds.iter().filter_map(|(number, name)| Some((number.filter(|number| *number > 0)?, name)));
-    let kinds: Vec<String> = kinds.map(|(number, name)| format!("{} {name}", count(number))).collect();
+    let kinds = [
+        (of.connect, "connect"),
+        (of.read, "read"),
+        (of.write, "write"),
+        (of.other, "other"),
+    ];
+    let kinds = kinds
+        .iter()
+        .filter_map(|(number, name)| Some((number.filter(|number| *number > 0)?, name)));
+    let kinds: Vec<String> = kinds
+        .map(|(number, name)| format!("{} {name}", count(number)))
+        .collect();
     // Some tools include them in the requests.
-    let more = if run.tool.row().rate_of == RateOf::Requests { 0 } else { all };
-    let part = run.requests.map_or(1.0, |requests| share(all, requests.saturating_add(more)));
-    let beside = |requests| format!(" beside {} ({})", many(requests, "request"), Quantity::share(part));
+    let more = if run.tool.row().rate_of == RateOf::Requests {
+        0
+    } else {
+        all
+    };
+    let part = run
+        .requests
+        .map_or(1.0, |requests| share(all, requests.saturating_add(more)));
+    let beside = |requests| {
+        format!(
+            " beside {} ({})",
+            many(requests, "request"),
+            Quantity::share(part)
+        )
+    };
     let beside = run.requests.map(beside);
     let words = kinds.join(", ") + &beside.unwrap_or_default();
-    let figures = [("failed", Quantity::count(all)), ("failed_share", Quantity::share(part))];
+    let figures = [
+        ("failed", Quantity::count(all)),
+        ("failed_share", Quantity::share(part)),
+    ];
     (all > 0).then(|| (graded(part), Evidence::new(words, figures)))
 }
 
 /// ab's failures that are none.
 pub fn lengths(run: &ToolRun) -> Option<RunFinding> {
     let other = run.failures.length.filter(|other| *other > 0)?;
-    let seen = run.requests.map(|requests| format!("{} of {}", count(other), many(requests, "response")));
+    let seen = run
+        .requests
+        .map(|requests| format!("{} of {}", count(other), many(requests, "response")));
     let seen = seen.unwrap_or_else(|| many(other, "response"));
-    Some((Grade::Note, Evidence::new(seen, [("responses", Quantity::count(other))])))
+    Some((
+        Grade::Note,
+        Evidence::new(seen, [("responses", Quantity::count(other))]),
+    ))
 }
 
 /// From this share of timeouts on, the rest is not a usable sample.
@@ -186,18 +268,35 @@ fn timeouts_of(run: &ToolRun) -> (u64, u64, f64) {
 }
 
 fn timed_out(words: String, timeouts: u64, share: f64) -> Evidence {
-    Evidence::new(words, [("timeouts", Quantity::count(timeouts)), ("timeout_share", Quantity::share(share))])
+    Evidence::new(
+        words,
+        [
+            ("timeouts", Quantity::count(timeouts)),
+            ("timeout_share", Quantity::share(share)),
+        ],
+    )
 }
 
 /// Every request timed out, or the latencies are zeros.
 pub fn never_measured(run: &ToolRun) -> Option<RunFinding> {
     let (timeouts, requests, share) = timeouts_of(run);
-    let (all, zeros) = (timeouts > 0 && share >= ALL, run.latency.unmeasured && requests > 0);
+    let (all, zeros) = (
+        timeouts > 0 && share >= ALL,
+        run.latency.unmeasured && requests > 0,
+    );
     let what = match timeouts {
         0 => format!("{} and no latency", many(requests, "request")),
-        _ => format!("{} of {} timed out", count(timeouts), many(requests, "request")),
+        _ => format!(
+            "{} of {} timed out",
+            count(timeouts),
+            many(requests, "request")
+        ),
     };
-    let printed = if run.latency.unmeasured { "; latency printed as 0 or nan" } else { "" };
+    let printed = if run.latency.unmeasured {
+        "; latency printed as 0 or nan"
+    } else {
+        ""
+    };
     let seen = || timed_out(format!("{what}{printed}{}", wait(run)), timeouts, share);
     (all || zeros).then(|| (Grade::Invalid, seen()))
 }
@@ -214,7 +313,12 @@ pub fn timeouts(run: &ToolRun) -> Option<RunFinding> {
         false => String::new(),
     };
     let part = Quantity::share(share);
-    let words = format!("{} of {} ({part}){rest}{}", count(timeouts), many(requests, "request"), wait(run));
+    let words = format!(
+        "{} of {} ({part}){rest}{}",
+        count(timeouts),
+        many(requests, "request"),
+        wait(run)
+    );
     Some((graded(share), timed_out(words, timeouts, share)))
 }
 
@@ -223,8 +327,14 @@ fn wait(run: &ToolRun) -> String {
     let closed = run.is_closed_loop();
     match (run.connections_opened(), run.rate()) {
         (Some(connections), Some(rate)) if closed && connections as f64 / rate >= 1.0 => {
-            let (rate, each) = (Quantity::per_s(rate), Quantity::seconds(connections as f64 / rate));
-            format!("; {} at {rate} wait {each} each", many(connections, "connection"))
+            let (rate, each) = (
+                Quantity::per_s(rate),
+                Quantity::seconds(connections as f64 / rate),
+            );
+            format!(
+                "; {} at {rate} wait {each} each",
+                many(connections, "connection")
+            )
         }
         _ => String::new(),
     }
@@ -254,9 +364,16 @@ pub fn fell_behind(run: &ToolRun) -> Option<RunFinding> {
 
 /// Too few requests for the highest quantile shown.
 pub fn tail(run: &ToolRun) -> Option<RunFinding> {
-    let all = run.responses().filter(|responses| *responses > 0 && !run.latency.unmeasured)?;
+    let all = run
+        .responses()
+        .filter(|responses| *responses > 0 && !run.latency.unmeasured)?;
     let told = |percent: f64| percent < 100.0 && !(run.json && percent > JSON_PERCENT_MAX);
-    let shown = run.latency.quantiles.iter().map(|one| one.percent).filter(|percent| told(*percent));
+    let shown = run
+        .latency
+        .quantiles
+        .iter()
+        .map(|one| one.percent)
+        .filter(|percent| told(*percent));
     let highest = shown.fold(0.0, f64::max);
     let beyond = all as f64 * (100.0 - highest) / 100.0;
     if highest == 0.0 || beyond >= BEYOND {
@@ -265,7 +382,10 @@ pub fn tail(run: &ToolRun) -> Option<RunFinding> {
     let wanted = (BEYOND / (1.0 - highest / 100.0)).round() as u64;
     let seen = evidence!("p{highest} is a matter of {} of {}; it takes {requests_wanted}", decimal(beyond, 1), many(all, "request");
         requests_wanted = Quantity::count(wanted));
-    let named = [("percent", Quantity::number(highest)), ("requests", Quantity::count(all))];
+    let named = [
+        ("percent", Quantity::number(highest)),
+        ("requests", Quantity::count(all)),
+    ];
     Some((Grade::Warning, seen.with(named)))
 }
 

@@ -7,7 +7,8 @@ use model::quantity::{count, many};
 
 use super::{Beginning, Meaning, Tool, ToolRow, between, percent, starts, usual};
 use crate::compatibility::{
-    DifferenceCondition, Given, Grammar, ToolRefusal, Translation, getopt, has_header, period, whole,
+    DifferenceCondition, Given, Grammar, ToolRefusal, Translation, getopt, has_header, period,
+    whole,
 };
 use crate::draft::{LineTaken, Part, RunDraft, keep};
 use crate::number::{self, Lone};
@@ -35,9 +36,14 @@ fn begins(text: &str) -> Option<Beginning> {
     match text {
         _ if text.starts_with("This is ApacheBench") => Beginning::FIRST,
         _ if text.starts_with("Benchmarking ") && text.contains("(be patient)") => {
-            Some(Beginning { certain: true, first: false })
+            Some(Beginning {
+                certain: true,
+                first: false,
+            })
         }
-        _ if starts(text, BEFORE_RATE) || text.starts_with("Requests per second:") => Beginning::LATER,
+        _ if starts(text, BEFORE_RATE) || text.starts_with("Requests per second:") => {
+            Beginning::LATER
+        }
         _ => None,
     }
 }
@@ -52,7 +58,9 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if draft.run.requests_per_s.is_some() && starts(text, BEFORE_RATE) {
         return LineTaken::Again;
     }
-    let Some((name, value)) = text.split_once(':') else { return plain(text) };
+    let Some((name, value)) = text.split_once(':') else {
+        return plain(text);
+    };
     let value = value.trim();
     let first = value.split_whitespace().next().unwrap_or_default();
     let run = &mut draft.run;
@@ -62,7 +70,12 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         "Server Hostname" => run.url = Some(format!("http://{first}")),
         "Server Port" if matches!(first, "80" | "443") || number::whole(first).is_none() => {}
         "Server Port" => run.url = run.url.take().map(|url| format!("{url}:{first}")),
-        "SSL/TLS Protocol" => run.url = run.url.take().map(|url| url.replacen("http://", "https://", 1)),
+        "SSL/TLS Protocol" => {
+            run.url = run
+                .url
+                .take()
+                .map(|url| url.replacen("http://", "https://", 1))
+        }
         "Document Path" => run.url = run.url.take().map(|url| url + value),
         "Concurrency Level" => run.load.connections = number::whole(first),
         "Time taken for tests" => run.duration_s = number::decimal(first),
@@ -87,9 +100,15 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
 fn plain(text: &str) -> LineTaken {
     let known = "This is ApacheBench|Copyright |Licensed to The Apache|Benchmarking |Completed |Finished |Connection Times (ms)|\
                  min mean|min  mean|Percentage of the requests served|..done";
-    let progress = text.split_whitespace().all(|word| word.trim_end_matches('%').parse::<u64>().is_ok());
+    let progress = text
+        .split_whitespace()
+        .all(|word| word.trim_end_matches('%').parse::<u64>().is_ok());
     let ours = starts(text, known) || text.ends_with("(across all concurrent requests)");
-    if ours || (progress && !text.is_empty()) { LineTaken::Ours } else { LineTaken::Foreign }
+    if ours || (progress && !text.is_empty()) {
+        LineTaken::Ours
+    } else {
+        LineTaken::Foreign
+    }
 }
 
 /// `Time per request: 1610.3 [ms] (mean)`. The second such line divides by the connections.
@@ -115,8 +134,12 @@ fn moments(value: &str, draft: &mut RunDraft) {
 /// `  99%    298`, in milliseconds.
 fn quantile(text: &str, draft: &mut RunDraft) -> bool {
     let mut words = text.split_whitespace();
-    let (Some(share), Some(ms)) = (words.next(), words.next()) else { return false };
-    let Some(percent) = percent(share) else { return false };
+    let (Some(share), Some(ms)) = (words.next(), words.next()) else {
+        return false;
+    };
+    let Some(percent) = percent(share) else {
+        return false;
+    };
     draft.quantile(Some(percent), number::decimal(ms).map(|ms| ms * 1e3));
     true
 }
@@ -124,7 +147,11 @@ fn quantile(text: &str, draft: &mut RunDraft) -> bool {
 /// `(Connect: 0, Receive: 0, Length: 12, Exceptions: 0)` divides the failed requests.
 fn causes(text: &str, draft: &mut RunDraft) {
     let failures = &mut draft.run.failures;
-    for (name, count) in text.trim_matches(['(', ')']).split(',').filter_map(|part| part.split_once(':')) {
+    for (name, count) in text
+        .trim_matches(['(', ')'])
+        .split(',')
+        .filter_map(|part| part.split_once(':'))
+    {
         let count = number::whole(count.trim());
         match name.trim() {
             "Connect" => failures.connect = count,
@@ -144,7 +171,9 @@ fn is_abort(text: &str, draft: &mut RunDraft) -> bool {
         draft.certain = true;
         return true;
     }
-    let Some(count) = between(text, "Total of ", " requests completed") else { return false };
+    let Some(count) = between(text, "Total of ", " requests completed") else {
+        return false;
+    };
     draft.run.requests = number::whole(count);
     draft.run.abort.get_or_insert_with(|| "gave up".to_owned());
     draft.whole = true;
@@ -177,15 +206,24 @@ struct AbCommand<'a> {
 
 /// Translates a command line of ab.
 fn translate(arguments: &[String]) -> Result<Translation, ToolRefusal> {
-    let refused = |problem: String, hint: String| Err(ToolRefusal::new(Tool::Ab, problem).hint(hint));
-    let given =
-        getopt(&GRAMMAR, arguments).map_err(|problem| ToolRefusal::new(Tool::Ab, problem).hint(OPTIONS))?;
+    let refused =
+        |problem: String, hint: String| Err(ToolRefusal::new(Tool::Ab, problem).hint(hint));
+    let given = getopt(&GRAMMAR, arguments)
+        .map_err(|problem| ToolRefusal::new(Tool::Ab, problem).hint(OPTIONS))?;
     match given.plain.as_slice() {
         [_] => {}
-        [] => return refused("there is no URL".into(), format!("for example ab {EXAMPLE}")),
+        [] => {
+            return refused(
+                "there is no URL".into(),
+                format!("for example ab {EXAMPLE}"),
+            );
+        }
         [url, more, ..] => {
             let problem = format!("{more:?} comes after the URL, {url}");
-            return refused(problem, "ab takes its options before the URL, and one URL".into());
+            return refused(
+                problem,
+                "ab takes its options before the URL, and one URL".into(),
+            );
         }
     }
     let mut asked = AbCommand {
@@ -199,10 +237,20 @@ fn translate(arguments: &[String]) -> Result<Translation, ToolRefusal> {
     for (key, value) in &given.options {
         asked.option(*key, value)?;
     }
-    let AbCommand { requests, concurrency, .. } = asked;
+    let AbCommand {
+        requests,
+        concurrency,
+        ..
+    } = asked;
     if concurrency > requests {
-        let problem = format!("-c {concurrency} is more than {} in all (-n)", many(requests, "request"));
-        return refused(problem, "without -n or -t it is one request; ab refuses this too".into());
+        let problem = format!(
+            "-c {concurrency} is more than {} in all (-n)",
+            many(requests, "request")
+        );
+        return refused(
+            problem,
+            "without -n or -t it is one request; ab refuses this too".into(),
+        );
     }
     let mut translation = Translation::default();
     asked.write(&mut translation);
@@ -215,7 +263,10 @@ impl AbCommand<'_> {
         match key {
             'n' => self.requests = number_of(key, value, 1)?,
             'c' => self.concurrency = number_of(key, value, 1)?,
-            't' => (self.time_limit_s, self.requests) = (number_of(key, value, 0)?, REQUESTS_OF_TIME_LIMIT),
+            't' => {
+                (self.time_limit_s, self.requests) =
+                    (number_of(key, value, 0)?, REQUESTS_OF_TIME_LIMIT)
+            }
             's' => self.timeout_s = number_of(key, value, 1)?,
             'm' => self.method = Some(value.to_owned()),
             'i' => self.only_method(key, "HEAD")?,
@@ -231,9 +282,12 @@ impl AbCommand<'_> {
 
     /// -i, -p and -u set the method, so no other option may have set it before. -m may come later.
     fn only_method(&mut self, key: char, method: &str) -> Result<(), ToolRefusal> {
-        let Some(other) = self.method.replace(method.to_owned()) else { return Ok(()) };
+        let Some(other) = self.method.replace(method.to_owned()) else {
+            return Ok(());
+        };
         let problem = format!("-{key} makes it a {method}, but it is a {other} already");
-        Err(ToolRefusal::new(Tool::Ab, problem).hint("ab takes one of -i, -p and -u, and -m only after it"))
+        Err(ToolRefusal::new(Tool::Ab, problem)
+            .hint("ab takes one of -i, -p and -u, and -m only after it"))
     }
 
     fn write(&self, translation: &mut Translation) {
@@ -245,7 +299,10 @@ impl AbCommand<'_> {
         translation.flag_with("--timeout", period(self.timeout_s));
         let given = self.given;
         // -d removes the table of percentiles.
-        for (is_so, flag) in [(!given.has("k"), "--no-keepalive"), (!given.has("d"), "--latency")] {
+        for (is_so, flag) in [
+            (!given.has("k"), "--no-keepalive"),
+            (!given.has("d"), "--latency"),
+        ] {
             if is_so {
                 translation.flag(flag);
             }
@@ -265,16 +322,25 @@ impl AbCommand<'_> {
             headers.push(format!("Content-Type: {kind}"));
         }
         if given.has("C") {
-            headers.push(format!("Cookie: {}", given.values('C').collect::<Vec<_>>().join("; ")));
+            headers.push(format!(
+                "Cookie: {}",
+                given.values('C').collect::<Vec<_>>().join("; ")
+            ));
         }
-        let basic =
-            |credentials: &str| format!("Authorization: Basic {}", STANDARD.encode(credentials.trim_start()));
+        let basic = |credentials: &str| {
+            format!(
+                "Authorization: Basic {}",
+                STANDARD.encode(credentials.trim_start())
+            )
+        };
         headers.extend(given.values('A').map(basic));
         headers.extend(given.values('H').map(str::to_owned));
         if !has_header(given.values('H'), "accept") {
             headers.push("Accept: */*".to_owned());
         }
-        headers.iter().for_each(|line| translation.flag_with("-H", line));
+        headers
+            .iter()
+            .for_each(|line| translation.flag_with("-H", line));
         let url = &given.plain[0];
         // ab makes a full handshake for each connection.
         if translation.unchecked_tls(url) && !given.has("k") {
@@ -286,7 +352,11 @@ impl AbCommand<'_> {
     fn differences(&self) -> [(bool, DifferenceCondition, String); 11] {
         let given = self.given;
         let names_itself = !has_header(given.values('H'), "user-agent");
-        let agent = if names_itself { ", and its User-Agent is ApacheBench" } else { "" };
+        let agent = if names_itself {
+            ", and its User-Agent is ApacheBench"
+        } else {
+            ""
+        };
         [
             (self.time_limit_s > 0, DifferenceCondition::AnsweredOver(self.requests), format!(
                 "ab would have stopped after {} requests, before -t was over.", count(self.requests)
@@ -326,10 +396,14 @@ fn refusal(key: char, value: &str) -> ToolRefusal {
             "there is no going through a proxy",
             "load the service itself, or the proxy as if it were the service",
         ),
-        'Z' | 'f' | 'E' | 'I' => {
-            ("how TLS is spoken cannot be chosen", "leave it out; for http:// it does nothing")
-        }
-        'b' => ("the size of the socket's buffers is the kernel's choice", "leave it out"),
+        'Z' | 'f' | 'E' | 'I' => (
+            "how TLS is spoken cannot be chosen",
+            "leave it out; for http:// it does nothing",
+        ),
+        'b' => (
+            "the size of the socket's buffers is the kernel's choice",
+            "leave it out",
+        ),
         'e' | 'g' => (
             "no such file is written",
             "leave it out; --json, given before the --, has every latency as a histogram",
@@ -347,6 +421,13 @@ fn refusal(key: char, value: &str) -> ToolRefusal {
 /// ab reads `10k` as 10, and an invalid number as 0.
 fn number_of(key: char, value: &str, least: u64) -> Result<u64, ToolRefusal> {
     let read = whole(value).filter(|&number| number >= least);
-    let refused = || ToolRefusal::new(Tool::Ab, format!("-{key} {value:?} is no whole number from {least}"));
-    read.ok_or_else(|| refused().hint("ab knows no units: it would take 10k for 10, and 10s for 10 seconds"))
+    let refused = || {
+        ToolRefusal::new(
+            Tool::Ab,
+            format!("-{key} {value:?} is no whole number from {least}"),
+        )
+    };
+    read.ok_or_else(|| {
+        refused().hint("ab knows no units: it would take 10k for 10, and 10s for 10 seconds")
+    })
 }

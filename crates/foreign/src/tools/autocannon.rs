@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 use super::{
-    Beginning, Meaning, RateOf, Tool, ToolRow, at, between, count_at, ended, is_start, is_total, take_total,
-    usual,
+    Beginning, Meaning, RateOf, Tool, ToolRow, at, between, count_at, ended, is_start, is_total,
+    take_total, usual,
 };
 use crate::draft::{LineTaken, RunDraft, keep};
 use crate::number::{self, Lone};
@@ -32,7 +32,9 @@ pub static AUTOCANNON: ToolRow = ToolRow {
 fn begins(text: &str) -> Option<Beginning> {
     match text {
         // It prints no figures of a warm-up, which is not a truncated run.
-        _ if text.starts_with("Running ") && text.contains(" warmup @ ") => Beginning::FIRST_OF_SEVERAL,
+        _ if text.starts_with("Running ") && text.contains(" warmup @ ") => {
+            Beginning::FIRST_OF_SEVERAL
+        }
         // For `Running 10s test @ …`, the line after it shows whether it is wrk's.
         _ if text.starts_with("Running ") && text.contains(" @ ") && !text.contains(" test @ ") => {
             Beginning::FIRST
@@ -47,7 +49,10 @@ fn begins(text: &str) -> Option<Beginning> {
 /// A row of its tables.
 fn is_table(text: &str) -> bool {
     let cells = cells(text);
-    matches!(cells.first(), Some(&("Stat" | "Latency" | "Req/Sec" | "Bytes/Sec"))) && cells.len() >= 4
+    matches!(
+        cells.first(),
+        Some(&("Stat" | "Latency" | "Req/Sec" | "Bytes/Sec"))
+    ) && cells.len() >= 4
 }
 
 /// Both begin with `Running 10s test @ …`. The line after it distinguishes them.
@@ -55,7 +60,9 @@ pub fn instead_of_wrk(text: &str, draft: &mut RunDraft) -> Option<LineTaken> {
     if draft.run.load.threads.is_some() || draft.run.has_figures() {
         return None;
     }
-    let counted = text.split_once(" connection").is_some_and(|(count, _)| number::whole(count).is_some());
+    let counted = text
+        .split_once(" connection")
+        .is_some_and(|(count, _)| number::whole(count).is_some());
     if !counted && !is_table(text) {
         return None;
     }
@@ -80,11 +87,14 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         [_, "2xx", "responses,", ..] if draft.run.duration_s.is_some() => return LineTaken::Again,
         [good, "2xx", "responses,", bad, "non", "2xx", "responses"] => {
             failures.status = number::whole(bad);
-            let both = number::whole(good).zip(failures.status).map(|(good, bad)| good.saturating_add(bad));
+            let both = number::whole(good)
+                .zip(failures.status)
+                .map(|(good, bad)| good.saturating_add(bad));
             return keep(&mut draft.run.requests, both);
         }
         [errors, "errors", timeouts, "timeouts)"] => {
-            let count = |word: &str| number::count(word.trim_matches(['(', ')'])).map(|(count, _)| count);
+            let count =
+                |word: &str| number::count(word.trim_matches(['(', ')'])).map(|(count, _)| count);
             let timeouts = count(timeouts);
             failures.timeouts = timeouts;
             failures.other = count(errors).map(|all| all.saturating_sub(timeouts.unwrap_or(0)));
@@ -96,8 +106,12 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
 }
 
 fn is_load(text: &str, draft: &mut RunDraft) -> bool {
-    let Some((count, rest)) = text.split_once(' ') else { return false };
-    let Some(count) = number::whole(count) else { return false };
+    let Some((count, rest)) = text.split_once(' ') else {
+        return false;
+    };
+    let Some(count) = number::whole(count) else {
+        return false;
+    };
     if rest.starts_with("connection") {
         draft.run.load.connections = Some(count);
         draft.run.load.pipelining = between(rest, "with ", " pipelining").and_then(number::whole);
@@ -110,7 +124,8 @@ fn is_load(text: &str, draft: &mut RunDraft) -> bool {
 }
 
 fn is_frame(text: &str) -> bool {
-    text.starts_with(['┌', '├', '└']) || (!text.is_empty() && text.chars().all(|c| "─┬┼┴┐┤┘".contains(c)))
+    text.starts_with(['┌', '├', '└'])
+        || (!text.is_empty() && text.chars().all(|c| "─┬┼┴┐┤┘".contains(c)))
 }
 
 fn cells(text: &str) -> Vec<&str> {
@@ -119,7 +134,9 @@ fn cells(text: &str) -> Vec<&str> {
 
 /// Reads cells by the names of their columns, because versions have different ones.
 fn row(cells: &[&str], draft: &mut RunDraft) -> LineTaken {
-    let Some((name, values)) = cells.split_first() else { return LineTaken::Foreign };
+    let Some((name, values)) = cells.split_first() else {
+        return LineTaken::Foreign;
+    };
     match *name {
         "Stat" => draft.columns = values.iter().map(|cell| (*cell).to_owned()).collect(),
         "Latency" => {
@@ -135,7 +152,10 @@ fn row(cells: &[&str], draft: &mut RunDraft) -> LineTaken {
         }
         "Req/Sec" => {
             let at = draft.columns.iter().position(|column| column == "Avg");
-            let rate = at.and_then(|at| values.get(at)).copied().unwrap_or_default();
+            let rate = at
+                .and_then(|at| values.get(at))
+                .copied()
+                .unwrap_or_default();
             return draft.rate(rate, Lone::Thousands);
         }
         _ => {}
@@ -176,6 +196,10 @@ fn from_json(value: &Value) -> Option<ToolRun> {
     run.failures.other = errors.map(|all| all.saturating_sub(run.failures.timeouts.unwrap_or(0)));
     run.failures.status = count_at(value, &["non2xx"]);
     let us = |key: &str| at(value, &["latency", key]).map(|ms| ms * 1e3);
-    draft.moments(us("average").or_else(|| us("mean")), us("stddev"), us("max"));
+    draft.moments(
+        us("average").or_else(|| us("mean")),
+        us("stddev"),
+        us("max"),
+    );
     ended(draft, &value["latency"], 1e3, |key| key.strip_prefix('p'))
 }

@@ -32,7 +32,9 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if let Some(rest) = text.strip_prefix("finished in ") {
         return finished(rest, draft);
     }
-    let Some((name, value)) = text.split_once(':') else { return plain(text, draft) };
+    let Some((name, value)) = text.split_once(':') else {
+        return plain(text, draft);
+    };
     let words: Vec<&str> = value.split_whitespace().collect();
     let us = |at: usize| number::us(words.get(at)?);
     match name.trim_end() {
@@ -40,7 +42,8 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         "status codes" => draft.whole = true,
         "traffic" => {
             // `traffic: 1.15MB (1202030) total, …`: the exact count is in brackets.
-            let exact = between(value, "(", ")").and_then(|count| number::figure(count, Lone::Thousands));
+            let exact =
+                between(value, "(", ")").and_then(|count| number::figure(count, Lone::Thousands));
             let rounded = || words.first().and_then(|size| number::bytes(size, 1024.0));
             draft.run.bytes = exact.or_else(rounded);
         }
@@ -73,7 +76,11 @@ fn plain(text: &str, draft: &mut RunDraft) -> LineTaken {
     let known = "starting benchmark|Warm-up |Main benchmark|Stopped all clients|min max mean|min  |Stopping all|time for connect:|time to 1st byte:|progress:|\
                  TLS Protocol:|Cipher:|Server Temp Key:|UDP datagram:|Process Request Failure:|\
                  client could not connect";
-    if starts(text, known) { LineTaken::Ours } else { LineTaken::Foreign }
+    if starts(text, known) {
+        LineTaken::Ours
+    } else {
+        LineTaken::Foreign
+    }
 }
 
 /// `finished in 1.00s, 1234.50 req/s, 5.00MB/s`
@@ -91,14 +98,24 @@ fn finished(rest: &str, draft: &mut RunDraft) -> LineTaken {
 
 /// `100 total, 100 started, 96 done, 90 succeeded, 10 failed, 8 errored, 3 timeout`
 fn requests(value: &str, draft: &mut RunDraft) {
-    let count = |wanted: &str| named_counts(value, true).find(|(name, _)| *name == wanted)?.1;
+    let count = |wanted: &str| {
+        named_counts(value, true)
+            .find(|(name, _)| *name == wanted)?
+            .1
+    };
     let (errored, timeouts) = (count("errored"), count("timeout"));
     // Failed are statuses and errors together. Errors are streams that were reset, which are included in
     // those done, and those abandoned with their connection, which are not. Timeouts are included in the
     // latter.
-    let bad = count("failed").zip(errored).map(|(failed, errored)| failed.saturating_sub(errored));
-    let responses = count("succeeded").zip(bad).map(|(good, bad)| good.saturating_add(bad));
-    let ToolRun { requests, failures, .. } = &mut draft.run;
+    let bad = count("failed")
+        .zip(errored)
+        .map(|(failed, errored)| failed.saturating_sub(errored));
+    let responses = count("succeeded")
+        .zip(bad)
+        .map(|(good, bad)| good.saturating_add(bad));
+    let ToolRun {
+        requests, failures, ..
+    } = &mut draft.run;
     *requests = responses.or(count("done"));
     failures.status = bad;
     failures.timeouts = timeouts;

@@ -4,7 +4,9 @@
 
 use serde_json::Value;
 
-use super::{Beginning, Divides, Meaning, RateOf, Tool, ToolRow, at, counts_at, ended, percent, usual};
+use super::{
+    Beginning, Divides, Meaning, RateOf, Tool, ToolRow, at, counts_at, ended, percent, usual,
+};
 use crate::draft::{LineTaken, Part, RunDraft, add, keep};
 use crate::number::{self, Lone};
 use crate::run::ToolRun;
@@ -26,7 +28,12 @@ pub static HEY: ToolRow = ToolRow {
     counts_timeouts: true,
     rate_of: RateOf::Requests,
     divides: Divides::RequestsByConnections,
-    ..usual(Tool::Hey, "hey", |text| Beginning::FIRST_OF_SEVERAL.filter(|_| text == "Summary:"), take)
+    ..usual(
+        Tool::Hey,
+        "hey",
+        |text| Beginning::FIRST_OF_SEVERAL.filter(|_| text == "Summary:"),
+        take,
+    )
 };
 
 /// oha's output and flags. `Summary:` is hey's too, and the line after it distinguishes them.
@@ -45,7 +52,12 @@ pub static OHA: ToolRow = ToolRow {
     counts_timeouts: true,
     rate_of: RateOf::Requests,
     json: Some((from_json, &["\"successRate\"", "\"summary\""])),
-    ..usual(Tool::Oha, "oha", |text| Beginning::LATER.filter(|_| text.starts_with("Success rate:")), take)
+    ..usual(
+        Tool::Oha,
+        "oha",
+        |text| Beginning::LATER.filter(|_| text.starts_with("Success rate:")),
+        take,
+    )
 };
 
 /// oha's message for requests in flight when `-z` ends, which are no fault of the service.
@@ -58,7 +70,9 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         "Response time distribution:" | "Latency distribution:" => draft.part = Part::Quantiles,
         "Status code distribution:" => draft.part = Part::Statuses,
         "Error distribution:" => draft.part = Part::Errors,
-        _ if text.ends_with("histogram:") || text.starts_with("Details (") => draft.part = Part::Skipped,
+        _ if text.ends_with("histogram:") || text.starts_with("Details (") => {
+            draft.part = Part::Skipped
+        }
         _ if draft.part == Part::Summary && !is_listed(text) => return summary(text, draft),
         _ => return listed(text, draft),
     }
@@ -72,7 +86,11 @@ fn is_listed(text: &str) -> bool {
 
 fn summary(text: &str, draft: &mut RunDraft) -> LineTaken {
     let Some((name, value)) = text.split_once(':') else {
-        return if text.is_empty() { LineTaken::Ours } else { LineTaken::Foreign };
+        return if text.is_empty() {
+            LineTaken::Ours
+        } else {
+            LineTaken::Foreign
+        };
     };
     let value = value.trim();
     let run = &mut draft.run;
@@ -101,19 +119,37 @@ fn time_us(value: &str) -> Option<f64> {
 
 /// A line below a title: `50% in 0.0012 secs`, `[200] 1000 responses`, or `[3] what went wrong`.
 fn listed(text: &str, draft: &mut RunDraft) -> LineTaken {
-    match (draft.part, text.strip_prefix('[').and_then(|rest| rest.split_once(']'))) {
+    match (
+        draft.part,
+        text.strip_prefix('[').and_then(|rest| rest.split_once(']')),
+    ) {
         (Part::Quantiles | Part::Summary, None) => {
-            let Some((share, time)) = text.split_once(" in ") else { return LineTaken::Foreign };
+            let Some((share, time)) = text.split_once(" in ") else {
+                return LineTaken::Foreign;
+            };
             draft.quantile(percent(share.trim()), time_us(time));
             return LineTaken::Ours;
         }
-        (Part::Skipped, _) if [" ms", " sec", "[", "|"].iter().any(|mark| text.contains(mark)) => {
+        (Part::Skipped, _)
+            if [" ms", " sec", "[", "|"]
+                .iter()
+                .any(|mark| text.contains(mark)) =>
+        {
             return LineTaken::Ours;
         }
         (Part::Statuses | Part::Summary, Some((code, rest))) => {
-            status(code, rest.split_whitespace().next().and_then(number::whole).unwrap_or(0), draft);
+            status(
+                code,
+                rest.split_whitespace()
+                    .next()
+                    .and_then(number::whole)
+                    .unwrap_or(0),
+                draft,
+            );
         }
-        (Part::Errors, Some((count, cause))) => error(number::whole(count).unwrap_or(0), cause, draft),
+        (Part::Errors, Some((count, cause))) => {
+            error(number::whole(count).unwrap_or(0), cause, draft)
+        }
         _ => return LineTaken::Foreign,
     }
     draft.whole = true;
@@ -123,7 +159,14 @@ fn listed(text: &str, draft: &mut RunDraft) -> LineTaken {
 /// Responses of a status. Redirects are followed, so a remaining 3xx is an ordinary response.
 fn status(code: &str, responses: u64, draft: &mut RunDraft) {
     add(&mut draft.run.requests, responses);
-    add(&mut draft.run.failures.status, if code.starts_with(['2', '3']) { 0 } else { responses });
+    add(
+        &mut draft.run.failures.status,
+        if code.starts_with(['2', '3']) {
+            0
+        } else {
+            responses
+        },
+    );
 }
 
 /// A failure by its cause, in the words of Go's HTTP client or of oha's.
@@ -138,7 +181,9 @@ fn error(count: u64, cause: &str, draft: &mut RunDraft) {
     let why = cause.split_once("\": ").map_or(cause, |(_, why)| why);
     let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
     let kind = match () {
-        () if says(&["Timeout", "timeout", "deadline exceeded", "timed out"]) => &mut failures.timeouts,
+        () if says(&["Timeout", "timeout", "deadline exceeded", "timed out"]) => {
+            &mut failures.timeouts
+        }
         () if says(&["dial ", "refused"]) => &mut failures.connect,
         // Checked before messages that contain "connection", because of `connection reset by peer`.
         () if says(&["reset", "read ", "EOF"]) => &mut failures.read,
@@ -164,5 +209,7 @@ fn from_json(value: &Value) -> Option<ToolRun> {
     draft.run.bytes = at(value, &["summary", "totalData"]);
     let us = |key: &str| at(value, &["summary", key]).map(|seconds| seconds * 1e6);
     draft.moments(us("average"), None, us("slowest"));
-    ended(draft, &value["latencyPercentiles"], 1e6, |key| key.strip_prefix('p'))
+    ended(draft, &value["latencyPercentiles"], 1e6, |key| {
+        key.strip_prefix('p')
+    })
 }

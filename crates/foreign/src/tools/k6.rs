@@ -13,7 +13,10 @@ use crate::run::ToolRun;
 
 /// k6's output and flags.
 pub static K6: ToolRow = ToolRow {
-    flags: &[(&["u", "vus"], Meaning::Connections), (&["d", "duration"], Meaning::Duration)],
+    flags: &[
+        (&["u", "vus"], Meaning::Connections),
+        (&["d", "duration"], Meaning::Duration),
+    ],
     verbs: &["run"],
     counts_timeouts: true,
     pace: ToolPace::Script,
@@ -36,7 +39,10 @@ fn begins(text: &str) -> Option<Beginning> {
 /// `http_reqs......................: 180    4.36938/s`, with or without the mark of a threshold.
 fn is_metric(text: &str) -> bool {
     metric(text).is_some_and(|(name, _)| {
-        matches!(name, "http_reqs" | "http_req_duration" | "http_req_failed" | "dropped_iterations")
+        matches!(
+            name,
+            "http_reqs" | "http_req_duration" | "http_req_failed" | "dropped_iterations"
+        )
     })
 }
 
@@ -56,7 +62,9 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     } else if text.starts_with(WHOLE) {
         draft.part = Part::Summary;
     }
-    let Some((name, value)) = metric(text) else { return other(text, draft) };
+    let Some((name, value)) = metric(text) else {
+        return other(text, draft);
+    };
     if draft.part == Part::Skipped {
         return LineTaken::Ours;
     }
@@ -77,7 +85,9 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
             return taken;
         }
         // Both come before the rate.
-        "http_req_duration" | "http_req_failed" if run.requests_per_s.is_some() => return LineTaken::Again,
+        "http_req_duration" | "http_req_failed" if run.requests_per_s.is_some() => {
+            return LineTaken::Again;
+        }
         "http_req_duration" if run.latency.mean_us.is_some() => return LineTaken::Again,
         "http_req_duration" => durations(&words, draft),
         "http_req_failed" => run.failures.status = failed(&words),
@@ -105,7 +115,9 @@ fn durations(words: &[&str], draft: &mut RunDraft) {
             "max" => max = us,
             "med" => draft.quantile(Some(50.0), us),
             key => {
-                let digits = key.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')'));
+                let digits = key
+                    .strip_prefix("p(")
+                    .and_then(|rest| rest.strip_suffix(')'));
                 draft.quantile(digits.and_then(number::decimal), us);
             }
         }
@@ -142,7 +154,11 @@ fn other(text: &str, draft: &mut RunDraft) -> LineTaken {
     }
     let known = "execution:|output:|scenarios:|running (|default |█ |{ |✓ |✗ |↳|HTTP|EXECUTION|NETWORK|CUSTOM|\
                  WARN|INFO";
-    if starts(text, known) { LineTaken::Ours } else { LineTaken::Foreign }
+    if starts(text, known) {
+        LineTaken::Ours
+    } else {
+        LineTaken::Foreign
+    }
 }
 
 /// `open: 100.00 iterations/s for 10s (maxVUs: 50)`, `default: 5 looping VUs for 2s (gracefulStop: 30s)`
@@ -154,12 +170,22 @@ fn take_scenario(text: &str, draft: &mut RunDraft) {
         near.push_str(text.split(" (").next().unwrap_or_default());
     }
     let found = [" looping VUs for ", " iterations/s for "].map(|middle| text.split_once(middle));
-    let Some((before, rest)) = found.into_iter().flatten().next().filter(|_| !draft.several) else { return };
+    let Some((before, rest)) = found
+        .into_iter()
+        .flatten()
+        .next()
+        .filter(|_| !draft.several)
+    else {
+        return;
+    };
     if found[1].is_some() && !ramp {
         let rate = before.rsplit(' ').next().and_then(number::decimal);
         draft.run.load.rate_per_s = rate.filter(|rate| *rate > 0.0);
     }
-    keep(&mut draft.run.load.duration_s, rest.split_whitespace().next().and_then(number::seconds));
+    keep(
+        &mut draft.run.load.duration_s,
+        rest.split_whitespace().next().and_then(number::seconds),
+    );
 }
 
 fn from_json(value: &Value) -> Option<ToolRun> {
@@ -184,5 +210,7 @@ fn from_json(value: &Value) -> Option<ToolRun> {
     draft.quantile(Some(50.0), us("med"));
     let duration = &metrics["http_req_duration"];
     let times = duration.get("values").unwrap_or(duration);
-    ended(draft, times, 1e3, |key| key.strip_prefix("p(")?.strip_suffix(')'))
+    ended(draft, times, 1e3, |key| {
+        key.strip_prefix("p(")?.strip_suffix(')')
+    })
 }

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    Beginning, Meaning, RateOf, Tool, ToolPace, ToolRow, at, count_at, counts_at, ended, starts, usual,
+    Beginning, Meaning, RateOf, Tool, ToolPace, ToolRow, at, count_at, counts_at, ended, starts,
+    usual,
 };
 use crate::draft::{LineTaken, RunDraft, keep};
 use crate::number;
@@ -33,7 +34,9 @@ pub static VEGETA: ToolRow = ToolRow {
 fn begins(text: &str) -> Option<Beginning> {
     let row = |titles: &str| starts(text, titles) && text.contains('[') && text.contains("total, ");
     match text {
-        _ if text.starts_with("Requests") && text.contains("[total, rate") => Beginning::FIRST_OF_SEVERAL,
+        _ if text.starts_with("Requests") && text.contains("[total, rate") => {
+            Beginning::FIRST_OF_SEVERAL
+        }
         _ if row("Requests|Duration|Latencies") => Beginning::LATER,
         _ => None,
     }
@@ -46,12 +49,21 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         draft.whole = true;
         return LineTaken::Ours;
     }
-    let Some((title, rest)) = text.split_once('[') else { return LineTaken::Foreign };
-    let Some((names, values)) = rest.split_once(']') else { return LineTaken::Foreign };
+    let Some((title, rest)) = text.split_once('[') else {
+        return LineTaken::Foreign;
+    };
+    let Some((names, values)) = rest.split_once(']') else {
+        return LineTaken::Foreign;
+    };
     let names: Vec<&str> = names.split(',').map(str::trim).collect();
     let values: Vec<&str> = values.split(',').map(str::trim).collect();
-    let value =
-        |name: &str| names.iter().position(|known| *known == name).and_then(|at| values.get(at)).copied();
+    let value = |name: &str| {
+        names
+            .iter()
+            .position(|known| *known == name)
+            .and_then(|at| values.get(at))
+            .copied()
+    };
     match title.trim() {
         "Requests" => {
             let taken = draft.requests(value("total").unwrap_or_default());
@@ -64,19 +76,29 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         }
         "Duration" => {
             draft.run.duration_s = value("total").and_then(number::seconds);
-            keep(&mut draft.run.load.duration_s, value("attack").and_then(number::seconds));
+            keep(
+                &mut draft.run.load.duration_s,
+                value("attack").and_then(number::seconds),
+            );
         }
         "Latencies" => {
             let us = |name: &str| value(name).and_then(number::us);
             draft.moments(us("mean"), None, us("max"));
-            names.iter().for_each(|name| draft.quantile(number::decimal(name), us(name)));
+            names
+                .iter()
+                .for_each(|name| draft.quantile(number::decimal(name), us(name)));
         }
         "Bytes In" => draft.run.bytes = value("total").and_then(number::decimal),
         "Bytes Out" | "Success" => {}
         // `[code:count]  0:535  200:665`
         "Status Codes" => {
-            let pairs = rest.split_whitespace().filter_map(|word| word.split_once(':'));
-            statuses(pairs.map(|(code, count)| (code, number::whole(count).unwrap_or(0))), draft);
+            let pairs = rest
+                .split_whitespace()
+                .filter_map(|word| word.split_once(':'));
+            statuses(
+                pairs.map(|(code, count)| (code, number::whole(count).unwrap_or(0))),
+                draft,
+            );
             draft.whole = true;
         }
         _ => return LineTaken::Foreign,
@@ -107,9 +129,12 @@ fn from_json(value: &Value) -> Option<ToolRun> {
     draft.run.bytes = at(value, &["bytes_in", "total"]);
     let seconds = |key| at(value, &[key]).map(|ns| ns / 1e9);
     draft.run.load.duration_s = seconds("duration");
-    draft.run.duration_s = seconds("duration").map(|attack| attack + seconds("wait").unwrap_or(0.0));
+    draft.run.duration_s =
+        seconds("duration").map(|attack| attack + seconds("wait").unwrap_or(0.0));
     let us = |key: &str| at(value, &["latencies", key]).map(|ns| ns / 1e3);
     draft.moments(us("mean"), None, us("max"));
     statuses(counts_at(value, "status_codes"), &mut draft);
-    ended(draft, &value["latencies"], 1e-3, |key| key.strip_suffix("th"))
+    ended(draft, &value["latencies"], 1e-3, |key| {
+        key.strip_suffix("th")
+    })
 }

@@ -4,19 +4,21 @@
 use model::quantity::many as nouns;
 
 use super::{
-    Beginning, Divides, Meaning, Tool, ToolRow, autocannon, is_start, is_total, named_counts, percent,
-    starts, take_total, usual,
+    Beginning, Divides, Meaning, Tool, ToolRow, autocannon, is_start, is_total, named_counts,
+    percent, starts, take_total, usual,
 };
 use crate::compatibility::{
-    DifferenceCondition, Given, Grammar, ToolRefusal, Translation, getopt, has_header, metric, period,
-    seconds,
+    DifferenceCondition, Given, Grammar, ToolRefusal, Translation, getopt, has_header, metric,
+    period, seconds,
 };
 use crate::draft::{LineTaken, Part, RunDraft};
 use crate::number::{self, Lone};
 
 /// wrk's output and command lines.
-pub static WRK: ToolRow =
-    ToolRow { translate: Some((|given| translate(Tool::Wrk, given), EXAMPLE_WRK)), ..wrk(Tool::Wrk, "wrk") };
+pub static WRK: ToolRow = ToolRow {
+    translate: Some((|given| translate(Tool::Wrk, given), EXAMPLE_WRK)),
+    ..wrk(Tool::Wrk, "wrk")
+};
 /// The same for wrk2.
 pub static WRK2: ToolRow = ToolRow {
     prints_as: Some(Tool::Wrk),
@@ -47,7 +49,11 @@ const fn wrk(tool: Tool, name: &'static str) -> ToolRow {
 fn begins(text: &str) -> Option<Beginning> {
     match text {
         _ if text.starts_with("Running ") && text.contains(" test @ ") => Beginning::FIRST,
-        _ if starts(text, "Thread Stats|Requests/sec:|Socket errors:|Non-2xx or 3xx responses:") => {
+        _ if starts(
+            text,
+            "Thread Stats|Requests/sec:|Socket errors:|Non-2xx or 3xx responses:",
+        ) =>
+        {
             Beginning::LATER
         }
         _ if is_total(text, false) || is_latency(text) => Beginning::LATER,
@@ -74,7 +80,13 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     }
     let words: Vec<&str> = text.split_whitespace().collect();
     match words.as_slice() {
-        [threads, "threads" | "thread", "and", connections, "connections" | "connection"] => {
+        [
+            threads,
+            "threads" | "thread",
+            "and",
+            connections,
+            "connections" | "connection",
+        ] => {
             draft.run.load.threads = number::whole(threads);
             draft.run.load.connections = number::whole(connections);
         }
@@ -86,7 +98,9 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         }
         ["Req/Sec", ..] => draft.part = Part::Summary,
         ["Socket", "errors:", ..] => sockets(text, draft),
-        ["Non-2xx", "or", "3xx", "responses:", count, ..] => draft.run.failures.status = number::whole(count),
+        ["Non-2xx", "or", "3xx", "responses:", count, ..] => {
+            draft.run.failures.status = number::whole(count)
+        }
         ["Requests/sec:", rate, ..] => return draft.rate(rate, Lone::Thousands),
         ["Transfer/sec:", ..] => ended(draft),
         [share, time] if draft.part == Part::Quantiles && share.ends_with('%') => {
@@ -112,17 +126,23 @@ fn is_corrected(text: &str, draft: &mut RunDraft) -> bool {
     if text.starts_with("Thread calibration:") || text.contains("(HdrHistogram - ") {
         draft.run.tool = Tool::Wrk2;
         // The second distribution is the one that excludes waiting.
-        draft.part = if text.contains("- Recorded") { Part::Quantiles } else { Part::Skipped };
+        draft.part = if text.contains("- Recorded") {
+            Part::Quantiles
+        } else {
+            Part::Skipped
+        };
         return true;
     }
     if text.starts_with("Detailed Percentile spectrum") {
         draft.part = Part::Skipped;
         return true;
     }
-    let spectrum =
-        |text: &str| text.split_whitespace().count() == 4 && text.starts_with(|c: char| c.is_ascii_digit());
+    let spectrum = |text: &str| {
+        text.split_whitespace().count() == 4 && text.starts_with(|c: char| c.is_ascii_digit())
+    };
     let rest = text.starts_with("#[") || text.starts_with("Value ") || text.starts_with("-----");
-    draft.part == Part::Skipped && (rest || spectrum(text) || text.ends_with('s') && text.contains('%'))
+    draft.part == Part::Skipped
+        && (rest || spectrum(text) || text.ends_with('s') && text.contains('%'))
 }
 
 fn total(text: &str, draft: &mut RunDraft) -> LineTaken {
@@ -150,8 +170,16 @@ fn sockets(text: &str, draft: &mut RunDraft) {
 const EXAMPLE_WRK: &str = "-t2 -c64 -d30s http://127.0.0.1:3000/";
 const EXAMPLE_WRK2: &str = "-t2 -c64 -d30s -R1000 http://127.0.0.1:3000/";
 
-const GRAMMAR_WRK: Grammar = Grammar { short: "t:c:d:s:H:T:Lvh", long: GRAMMAR_LONG, permutes: true };
-const GRAMMAR_WRK2: Grammar = Grammar { short: "t:c:d:s:H:T:R:LUBvh", long: GRAMMAR_LONG, permutes: true };
+const GRAMMAR_WRK: Grammar = Grammar {
+    short: "t:c:d:s:H:T:Lvh",
+    long: GRAMMAR_LONG,
+    permutes: true,
+};
+const GRAMMAR_WRK2: Grammar = Grammar {
+    short: "t:c:d:s:H:T:R:LUBvh",
+    long: GRAMMAR_LONG,
+    permutes: true,
+};
 const GRAMMAR_LONG: &[(&str, char)] = &[
     ("connections", 'c'),
     ("duration", 'd'),
@@ -185,13 +213,25 @@ struct WrkCommand<'a> {
 
 /// Translates a command line of wrk or wrk2.
 fn translate(tool: Tool, arguments: &[String]) -> Result<Translation, ToolRefusal> {
-    let grammar = if tool == Tool::Wrk2 { GRAMMAR_WRK2 } else { GRAMMAR_WRK };
+    let grammar = if tool == Tool::Wrk2 {
+        GRAMMAR_WRK2
+    } else {
+        GRAMMAR_WRK
+    };
     let given = getopt(&grammar, arguments).map_err(|problem| unknown(tool, &problem))?;
     // Arguments after the URL are for scripts.
     let url = given.plain.first().map_or("", String::as_str);
     let (threads, connections, duration_s, timeout_s) = (2, 10, 10, 2);
-    let mut asked =
-        WrkCommand { tool, given: &given, threads, connections, duration_s, timeout_s, rate: None, url };
+    let mut asked = WrkCommand {
+        tool,
+        given: &given,
+        threads,
+        connections,
+        duration_s,
+        timeout_s,
+        rate: None,
+        url,
+    };
     for (key, value) in &given.options {
         asked.option(*key, value)?;
     }
@@ -207,9 +247,15 @@ fn translate(tool: Tool, arguments: &[String]) -> Result<Translation, ToolRefusa
 impl WrkCommand<'_> {
     fn option(&mut self, key: char, value: &str) -> Result<(), ToolRefusal> {
         let number = |form: &str, read: Option<u64>| {
-            let name = if key == 'T' { "--timeout".to_owned() } else { format!("-{key}") };
+            let name = if key == 'T' {
+                "--timeout".to_owned()
+            } else {
+                format!("-{key}")
+            };
             let number = read.filter(|&number| number > 0);
-            number.ok_or_else(|| ToolRefusal::new(self.tool, format!("{name} {value:?} is no {form}")))
+            number.ok_or_else(|| {
+                ToolRefusal::new(self.tool, format!("{name} {value:?} is no {form}"))
+            })
         };
         let refused = |problem: String, hint| Err(ToolRefusal::new(self.tool, problem).hint(hint));
         match key {
@@ -219,7 +265,12 @@ impl WrkCommand<'_> {
             'T' => self.timeout_s = number(TIME, seconds(value))?,
             'R' => self.rate = Some(number(COUNT, metric(value))?),
             's' => return refused(format!("-s {value}: Lua scripts cannot be run"), SCRIPTS),
-            'h' => return refused("its help is its own".to_owned(), "proofload load --help has ours"),
+            'h' => {
+                return refused(
+                    "its help is its own".to_owned(),
+                    "proofload load --help has ours",
+                );
+            }
             // Other options are evaluated where needed. The version is not part of our results.
             _ => {}
         }
@@ -227,7 +278,11 @@ impl WrkCommand<'_> {
     }
 
     fn check(&self) -> Result<(), ToolRefusal> {
-        let example = format!("for example {} {}", self.tool.name(), self.tool.example().unwrap_or_default());
+        let example = format!(
+            "for example {} {}",
+            self.tool.name(),
+            self.tool.example().unwrap_or_default()
+        );
         let (connections, threads) = (self.connections, self.threads);
         let too_few = format!(
             "-c {connections} is too few for {}, of which each needs a connection",
@@ -235,8 +290,16 @@ impl WrkCommand<'_> {
         );
         let problems = [
             (self.url.is_empty(), "there is no URL", example.as_str()),
-            (connections < threads, too_few.as_str(), "a greater -c or a smaller -t"),
-            (self.tool == Tool::Wrk2 && self.rate.is_none(), "it needs a rate, -R", &example),
+            (
+                connections < threads,
+                too_few.as_str(),
+                "a greater -c or a smaller -t",
+            ),
+            (
+                self.tool == Tool::Wrk2 && self.rate.is_none(),
+                "it needs a rate, -R",
+                &example,
+            ),
         ];
         match problems.into_iter().find(|(is_so, ..)| *is_so) {
             Some((_, problem, hint)) => Err(ToolRefusal::new(self.tool, problem).hint(hint)),
@@ -290,14 +353,25 @@ impl WrkCommand<'_> {
             )),
         });
         // Case-sensitive, as wrk compares them.
-        let names = self.given.values('H').filter_map(|line| line.split_once(':')).map(|(name, _)| name);
+        let names = self
+            .given
+            .values('H')
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, _)| name);
         let names: Vec<&str> = names.collect();
         let mut places = names.iter().enumerate();
-        let twice = places.find(|(at, name)| names[at + 1..].contains(name)).map(|(_, name)| name);
-        let twice = twice.map(|name| format!("All {name} headers are sent. {tool} sends the last only."));
-        let agent = (!has_header(self.given.values('H'), "user-agent"))
-            .then(|| format!("Requests have a User-Agent, which {tool} does not send; -H sets another."));
-        odd.chain(twice).chain(agent).map(|text| (true, DifferenceCondition::Always, text)).collect()
+        let twice = places
+            .find(|(at, name)| names[at + 1..].contains(name))
+            .map(|(_, name)| name);
+        let twice =
+            twice.map(|name| format!("All {name} headers are sent. {tool} sends the last only."));
+        let agent = (!has_header(self.given.values('H'), "user-agent")).then(|| {
+            format!("Requests have a User-Agent, which {tool} does not send; -H sets another.")
+        });
+        odd.chain(twice)
+            .chain(agent)
+            .map(|text| (true, DifferenceCondition::Always, text))
+            .collect()
     }
 
     /// Differences in counting responses and latencies.
@@ -341,8 +415,7 @@ impl WrkCommand<'_> {
 
 const COUNT: &str = "number from 1, such as 400, 1k or 2M";
 const TIME: &str = "time from 1s, such as 30s, 2m or 1h";
-const SCRIPTS: &str =
-    "what scripts mostly set has a flag: -X METHOD, --body @FILE, -H 'NAME: VALUE', given before the --";
+const SCRIPTS: &str = "what scripts mostly set has a flag: -X METHOD, --body @FILE, -H 'NAME: VALUE', given before the --";
 
 fn unknown(tool: Tool, problem: &str) -> ToolRefusal {
     let letters = if tool == Tool::Wrk2 {
@@ -350,6 +423,8 @@ fn unknown(tool: Tool, problem: &str) -> ToolRefusal {
     } else {
         "-t -c -d -s -H --latency --timeout"
     };
-    ToolRefusal::new(tool, problem)
-        .hint(format!("{}'s are {letters}; flags of proofload go before the --", tool.name()))
+    ToolRefusal::new(tool, problem).hint(format!(
+        "{}'s are {letters}; flags of proofload go before the --",
+        tool.name()
+    ))
 }

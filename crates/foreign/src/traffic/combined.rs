@@ -15,13 +15,18 @@ pub(super) fn asked(line: &str) -> Option<LoggedRequest> {
         let end = closing_quote(after)?;
         rest = &after[end + 1..];
         if let Some((method, target)) = request_line(&after[..end]) {
-            let time = line.split_once('[').and_then(|(_, after)| after.split_once(']'));
+            let time = line
+                .split_once('[')
+                .and_then(|(_, after)| after.split_once(']'));
             return Some(LoggedRequest {
                 method: method.to_owned(),
                 // nginx and Apache write bytes outside plain text as \xNN, nginx also a quote and a
                 // backslash.
                 target: target.replace("\\x", "%"),
-                status: rest.split_whitespace().next().and_then(|status| status.parse().ok()),
+                status: rest
+                    .split_whitespace()
+                    .next()
+                    .and_then(|status| status.parse().ok()),
                 at_s: time.and_then(|(time, _)| at_s(time)),
                 origin: None,
             });
@@ -42,5 +47,7 @@ fn closing_quote(text: &str) -> Option<usize> {
 /// `25/Nov/2026:13:27:25 +0000`, as seconds since 1970.
 fn at_s(text: &str) -> Option<f64> {
     let read = jiff::fmt::strtime::parse("%d/%b/%Y:%H:%M:%S %z", text);
-    read.and_then(|time| time.to_timestamp()).ok().map(|at| at.as_second() as f64)
+    read.and_then(|time| time.to_timestamp())
+        .ok()
+        .map(|at| at.as_second() as f64)
 }

@@ -42,20 +42,33 @@ struct HarResponse {
     status: i32,
 }
 
-pub(super) fn read(source: &mut dyn BufRead, tell: &mut dyn FnMut(TrafficEntry<'_>)) -> io::Result<()> {
+pub(super) fn read(
+    source: &mut dyn BufRead,
+    tell: &mut dyn FnMut(TrafficEntry<'_>),
+) -> io::Result<()> {
     let document: HarDocument = serde_json::from_reader(source.take(BYTES_MAX))?;
     for (number, recorded) in (1..).zip(document.log.entries) {
-        let Recorded { started, request: HarRequest { method, url }, response } = recorded;
-        let asked = parts(&url).filter(|_| is_method(&method)).map(|(origin, target)| LoggedRequest {
-            method,
-            target: if target.starts_with('/') { target.to_owned() } else { format!("/{target}") },
-            // 0 if there was none.
-            status: response
-                .and_then(|response| u16::try_from(response.status).ok())
-                .filter(|status| *status > 0),
-            at_s: started.as_deref().and_then(instant),
-            origin: Some(origin.to_owned()),
-        });
+        let Recorded {
+            started,
+            request: HarRequest { method, url },
+            response,
+        } = recorded;
+        let asked = parts(&url)
+            .filter(|_| is_method(&method))
+            .map(|(origin, target)| LoggedRequest {
+                method,
+                target: if target.starts_with('/') {
+                    target.to_owned()
+                } else {
+                    format!("/{target}")
+                },
+                // 0 if there was none.
+                status: response
+                    .and_then(|response| u16::try_from(response.status).ok())
+                    .filter(|status| *status > 0),
+                at_s: started.as_deref().and_then(instant),
+                origin: Some(origin.to_owned()),
+            });
         tell((number, asked.ok_or(&url)));
     }
     Ok(())

@@ -15,7 +15,11 @@ fn everything(bytes: &[u8]) -> Audit {
         let _ = proofload_foreign::compare(&audit, 0, candidate);
     }
     for finding in &audit.findings {
-        for (_, figure) in finding.cases.iter().flat_map(|case| case.evidence.figures()) {
+        for (_, figure) in finding
+            .cases
+            .iter()
+            .flat_map(|case| case.evidence.figures())
+        {
             assert!(figure.value.is_finite(), "{finding:?}");
         }
     }
@@ -32,7 +36,9 @@ static PRINTED: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut pieces: Vec<String> = texts
         .flat_map(|text| {
             let lines = text.lines().map(|line| format!("{line}\n"));
-            lines.chain(text.split_inclusive([' ', '\t', ':']).map(str::to_owned)).collect::<Vec<_>>()
+            lines
+                .chain(text.split_inclusive([' ', '\t', ':']).map(str::to_owned))
+                .collect::<Vec<_>>()
         })
         .collect();
     pieces.sort();
@@ -43,11 +49,12 @@ static PRINTED: LazyLock<Vec<String>> = LazyLock::new(|| {
 /// Tool output, numbers of all kinds, and the decorations of people and terminals.
 fn piece() -> impl Strategy<Value = String> {
     let signs = [
-        "{", "}", "\"", "\\", "[", "]", "\n", "\n\n", "\r", "\t", "\x1b", "\0", "> ", "| ", "é", "…",
-        "\u{202f}",
+        "{", "}", "\"", "\\", "[", "]", "\n", "\n\n", "\r", "\t", "\x1b", "\0", "> ", "| ", "é",
+        "…", "\u{202f}",
     ];
-    let numbers =
-        ["nan%", "-nan", "1e999", "-5", "1,234.5", "4k", "0", "ab -c ", "gzip", "nginx:\n", "```\n"];
+    let numbers = [
+        "nan%", "-nan", "1e999", "-5", "1,234.5", "4k", "0", "ab -c ", "gzip", "nginx:\n", "```\n",
+    ];
     let words = [
         "99999999999999999999",
         "Running 1e999s test @ ",
@@ -98,7 +105,11 @@ proptest! {
 #[test]
 fn nothing_known_is_no_run() {
     let short = ["", "\n", "-", "nan", "1e999", "{\"a\": 1}\n"];
-    let long = ["hello\nworld\n", "Summary:\n\nit was fast\n", "Running out of time\n"];
+    let long = [
+        "hello\nworld\n",
+        "Summary:\n\nit was fast\n",
+        "Running out of time\n",
+    ];
     for text in short.into_iter().chain(long) {
         assert!(audit("input", text.as_bytes()).runs.is_empty(), "{text:?}");
     }
@@ -118,7 +129,18 @@ fn long_lines_and_many_runs_are_bounded() {
     }
     reader.feed(b"\n");
     // Lines that take quadratic time if each sequence start is followed to the end.
-    let marks = ["[", "\x1b]", "\x1b[", "\r", "> ", "| ", "**", "{\"", "{} ", "[[{\"a\":"];
+    let marks = [
+        "[",
+        "\x1b]",
+        "\x1b[",
+        "\r",
+        "> ",
+        "| ",
+        "**",
+        "{\"",
+        "{} ",
+        "[[{\"a\":",
+    ];
     for begins in marks.into_iter().chain(["$ wrk -", "1 ", "\u{202f}1"]) {
         reader.feed(begins.repeat(LINE_BYTES_MAX / begins.len()).as_bytes());
         reader.feed(b"\n");

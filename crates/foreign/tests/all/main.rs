@@ -10,7 +10,9 @@ mod traffic;
 
 /// A file or a folder of real programs' output.
 fn written(path: &str) -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(path)
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/corpus")
+        .join(path)
 }
 
 /// The audit of a file with this name and these bytes.

@@ -10,8 +10,11 @@ use proptest::prelude::*;
 
 use crate::written;
 
-const CHOICE: MixChoice =
-    MixChoice { with_unsafe: false, with_values: false, is_secret: |name| name == "token" };
+const CHOICE: MixChoice = MixChoice {
+    with_unsafe: false,
+    with_values: false,
+    is_secret: |name| name == "token",
+};
 
 fn file(name: &str) -> Vec<u8> {
     fs::read(written("traffic").join(name)).unwrap()
@@ -25,7 +28,10 @@ fn read(name: &str, choice: MixChoice) -> (&'static str, Vec<RequestKind>, LeftO
 }
 
 fn told(kinds: &[RequestKind]) -> Vec<(&str, u64, &[u16])> {
-    kinds.iter().map(|kind| (kind.path.as_str(), kind.count, kind.statuses.as_slice())).collect()
+    kinds
+        .iter()
+        .map(|kind| (kind.path.as_str(), kind.count, kind.statuses.as_slice()))
+        .collect()
 }
 
 #[test]
@@ -41,15 +47,35 @@ fn logs_of_nginx_are_the_requests_that_it_got() {
         ("/old", 1, &[301]),
     ];
     assert_eq!(told(&kinds), expected);
-    assert_eq!((left_out.bad, left_out.bad_first[0].0, left_out.with_token), (1, 4, 1));
+    assert_eq!(
+        (left_out.bad, left_out.bad_first[0].0, left_out.with_token),
+        (1, 4, 1)
+    );
     assert_eq!(left_out.by_method, [("POST".to_owned(), 1)].into());
     // The same in other formats, with other escaping by nginx.
     for name in ["nginx-1.22-json.log", "nginx-1.22-json-variables.log"] {
-        let (form, kinds, left_out) = read(name, MixChoice { with_unsafe: true, ..CHOICE });
+        let (form, kinds, left_out) = read(
+            name,
+            MixChoice {
+                with_unsafe: true,
+                ..CHOICE
+            },
+        );
         assert_eq!(form, "access log of JSON lines");
-        let paths: Vec<&str> = kinds.iter().map(|kind| kind.path.split('?').next().unwrap()).collect();
-        assert!(paths.starts_with(&["/%7Benv.HOME%7D/%C3%BC"]) && paths.ends_with(&["/login"]), "{paths:?}");
-        assert!(kinds.iter().all(|kind| !kind.statuses.is_empty() || kind.method == "POST"), "{kinds:?}");
+        let paths: Vec<&str> = kinds
+            .iter()
+            .map(|kind| kind.path.split('?').next().unwrap())
+            .collect();
+        assert!(
+            paths.starts_with(&["/%7Benv.HOME%7D/%C3%BC"]) && paths.ends_with(&["/login"]),
+            "{paths:?}"
+        );
+        assert!(
+            kinds
+                .iter()
+                .all(|kind| !kind.statuses.is_empty() || kind.method == "POST"),
+            "{kinds:?}"
+        );
         assert_eq!(left_out, LeftOut::default());
     }
 }
@@ -58,19 +84,31 @@ fn logs_of_nginx_are_the_requests_that_it_got() {
 fn a_har_file_is_what_the_browser_asked_one_host() {
     let (form, kinds, left_out) = read("chromium-156.har", CHOICE);
     assert_eq!(form, "HAR file");
-    let expected: [(&str, u64, &[u16]); 3] =
-        [("/item/{id}?q=x&page={page}", 3, &[200]), ("/shop.html", 2, &[200]), ("/style.css", 2, &[404])];
+    let expected: [(&str, u64, &[u16]); 3] = [
+        ("/item/{id}?q=x&page={page}", 3, &[200]),
+        ("/shop.html", 2, &[200]),
+        ("/style.css", 2, &[404]),
+    ];
     assert_eq!(told(&kinds), expected);
     assert_eq!((left_out.elsewhere, left_out.by_method.len()), (2, 1));
 }
 
 #[test]
 fn a_mark_of_the_encoding_and_a_pipe_in_pieces_change_nothing() {
-    for (name, form) in [("nginx-1.22-combined.log", "access log"), ("chromium-156.har", "HAR file")] {
+    for (name, form) in [
+        ("nginx-1.22-combined.log", "access log"),
+        ("chromium-156.har", "HAR file"),
+    ] {
         let marked = [b"\xEF\xBB\xBF".as_slice(), &file(name)].concat();
         let mut mix = Mix::new(CHOICE);
-        let found = mix.read(&mut BufReader::with_capacity(7, marked.as_slice())).unwrap();
-        assert_eq!((found, mix.finish(20)), (form, read(name, CHOICE).1), "{name}");
+        let found = mix
+            .read(&mut BufReader::with_capacity(7, marked.as_slice()))
+            .unwrap();
+        assert_eq!(
+            (found, mix.finish(20)),
+            (form, read(name, CHOICE).1),
+            "{name}"
+        );
     }
 }
 
@@ -85,18 +123,35 @@ fn fields_go_by_the_names_of_other_servers_too() {
         r#"h.test:80 ::1 - - [25/Nov/2026:13:00:00 +0100] "me" "GET /a?b=1 HTTP/2.0" 200 5"#,
     ] {
         let mut mix = Mix::new(CHOICE);
-        mix.read(&mut line.as_bytes()).unwrap_or_else(|error| panic!("{line}: {error}"));
+        mix.read(&mut line.as_bytes())
+            .unwrap_or_else(|error| panic!("{line}: {error}"));
         assert_eq!(told(&mix.finish(5)), [("/a?b=1", 1, &[200][..])], "{line}");
     }
     // Two requests 99 s apart, in the units that loggers use.
     for unit in [1, 1_000, 1_000_000, 1_000_000_000_u64] {
-        let line = |at_s: u64| format!("{{\"ts\":{},\"method\":\"GET\",\"path\":\"/a\"}}\n", at_s * unit);
+        let line = |at_s: u64| {
+            format!(
+                "{{\"ts\":{},\"method\":\"GET\",\"path\":\"/a\"}}\n",
+                at_s * unit
+            )
+        };
         let mut mix = Mix::new(CHOICE);
-        mix.read(&mut (line(1_700_000_000) + &line(1_700_000_099)).as_bytes()).unwrap();
+        mix.read(&mut (line(1_700_000_000) + &line(1_700_000_099)).as_bytes())
+            .unwrap();
         assert_eq!(mix.span.per_s(), Some(0.02), "{unit}");
     }
-    for text in ["", "hello\n", "{\"a\":1}\n", "{\"log\":{}}", "\x1f\u{8b}", "[1]"] {
-        assert!(Mix::new(CHOICE).read(&mut text.as_bytes()).is_err(), "{text}");
+    for text in [
+        "",
+        "hello\n",
+        "{\"a\":1}\n",
+        "{\"log\":{}}",
+        "\x1f\u{8b}",
+        "[1]",
+    ] {
+        assert!(
+            Mix::new(CHOICE).read(&mut text.as_bytes()).is_err(),
+            "{text}"
+        );
     }
 }
 

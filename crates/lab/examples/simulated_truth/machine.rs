@@ -52,9 +52,16 @@ pub struct Machine {
 enum Changes {
     Nothing,
     Shared(Remembering),
-    Drift { per_s: f64, circular_per_s: f64, phase: f64 },
+    Drift {
+        per_s: f64,
+        circular_per_s: f64,
+        phase: f64,
+    },
     Steal(Burst),
-    Own { cores: Vec<Remembering>, seen_s: Vec<f64> },
+    Own {
+        cores: Vec<Remembering>,
+        seen_s: Vec<f64>,
+    },
 }
 
 /// State of the machine during a window.
@@ -71,7 +78,9 @@ impl Machine {
     pub fn new(kind: Kind, run_s: f64, variants: usize, noise: &mut Noise) -> Machine {
         let changes = match kind {
             Kind::Independent | Kind::HeavyTails | Kind::OneSided => Changes::Nothing,
-            Kind::Remembers(memory_s) => Changes::Shared(Remembering::new(SHARED_SD, memory_s, noise)),
+            Kind::Remembers(memory_s) => {
+                Changes::Shared(Remembering::new(SHARED_SD, memory_s, noise))
+            }
             Kind::Drift => {
                 let period_s = PERIOD_S.0 * (PERIOD_S.1 / PERIOD_S.0).powf(noise.uniform());
                 let circle = std::f64::consts::TAU;
@@ -84,10 +93,16 @@ impl Machine {
             Kind::Steal => Changes::Steal(Burst::after(0.0, noise)),
             Kind::OwnCores(memory_s) => {
                 let core = |_| Remembering::new(OWN_SD, memory_s, noise);
-                Changes::Own { cores: (0..variants).map(core).collect(), seen_s: vec![0.0; variants] }
+                Changes::Own {
+                    cores: (0..variants).map(core).collect(),
+                    seen_s: vec![0.0; variants],
+                }
             }
         };
-        Machine { now_s: 0.0, changes }
+        Machine {
+            now_s: 0.0,
+            changes,
+        }
     }
 
     /// Advances the time by `seconds`, and returns what a window of a variant observes.
@@ -97,14 +112,21 @@ impl Machine {
         let speed = match &mut self.changes {
             Changes::Nothing => 1.0,
             Changes::Shared(speed) => speed.mean_over(seconds, noise).exp(),
-            Changes::Drift { per_s, circular_per_s, phase } => {
+            Changes::Drift {
+                per_s,
+                circular_per_s,
+                phase,
+            } => {
                 let swing = |at_s: f64| (*circular_per_s * at_s + *phase).cos();
                 let swung = (swing(from_s) - swing(to_s)) / (*circular_per_s * seconds);
                 (*per_s * (from_s + to_s) / 2.0 + SWING_LOG * swung).exp()
             }
             Changes::Steal(burst) => {
                 let stolen = burst.stolen_s(from_s, to_s, noise) / seconds;
-                return Seen { speed: 1.0 - stolen, stolen };
+                return Seen {
+                    speed: 1.0 - stolen,
+                    stolen,
+                };
             }
             Changes::Own { cores, seen_s } => {
                 cores[variant].pass(from_s - seen_s[variant], noise);
@@ -134,7 +156,11 @@ struct Remembering {
 
 impl Remembering {
     fn new(sd: f64, memory_s: f64, noise: &mut Noise) -> Remembering {
-        Remembering { value: sd * noise.normal(), sd, memory_s }
+        Remembering {
+            value: sd * noise.normal(),
+            sd,
+            memory_s,
+        }
     }
 
     fn pass(&mut self, seconds: f64, noise: &mut Noise) {
@@ -148,12 +174,14 @@ impl Remembering {
         let forgotten = 1.0 - decay;
         let end_variance = variance * (1.0 - decay * decay);
         let covariance = variance * forgotten * forgotten / length;
-        let mean_variance = variance * (2.0 * length - 3.0 + 4.0 * decay - decay * decay) / (length * length);
+        let mean_variance =
+            variance * (2.0 * length - 3.0 + 4.0 * decay - decay * decay) / (length * length);
         let mean_of_end = covariance / end_variance;
         // Close to zero for a long memory, where rounding may make it negative.
         let mean_sd = (mean_variance - covariance * mean_of_end).max(0.0).sqrt();
         let surprise = end_variance.sqrt() * noise.normal();
-        let mean = forgotten / length * self.value + mean_of_end * surprise + mean_sd * noise.normal();
+        let mean =
+            forgotten / length * self.value + mean_of_end * surprise + mean_sd * noise.normal();
         self.value = decay * self.value + surprise;
         mean
     }
@@ -168,9 +196,14 @@ struct Burst {
 
 impl Burst {
     fn after(at_s: f64, noise: &mut Noise) -> Burst {
-        let between = |(least, most): (f64, f64), noise: &mut Noise| least + (most - least) * noise.uniform();
+        let between =
+            |(least, most): (f64, f64), noise: &mut Noise| least + (most - least) * noise.uniform();
         let from_s = at_s - CALM_S * noise.uniform().ln();
-        Burst { from_s, to_s: from_s + between(BURST_S, noise), share: between(STOLEN, noise) }
+        Burst {
+            from_s,
+            to_s: from_s + between(BURST_S, noise),
+            share: between(STOLEN, noise),
+        }
     }
 
     /// CPU seconds stolen from a window.

@@ -48,7 +48,9 @@ const OUTSIDE: [(&str, Kind); 3] = [
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let runs = arguments.next().map_or(Ok(RUNS), |given| given.parse().map_err(Error::other))?;
+    let runs = arguments
+        .next()
+        .map_or(Ok(RUNS), |given| given.parse().map_err(Error::other))?;
     let only = arguments.next().unwrap_or_default();
     environment::write_to_memory();
     let mut out = std::io::stdout().lock();
@@ -70,29 +72,69 @@ fn cells() -> Vec<(String, Cell)> {
     for (name, kind) in NOISES.into_iter().chain(OUTSIDE) {
         for (variants, budget_s) in BUDGET_S {
             for planted in [[0.0; 3], [0.05, 0.0, -0.02]] {
-                let effects = planted[..variants - 1].iter().map(|share: &f64| Service::Busy(share.ln_1p()));
-                let services: Vec<Service> = [Service::Busy(0.0)].into_iter().chain(effects).collect();
-                let what = if planted[0] == 0.0 { "none" } else { "+5 %, 0, −2 %" };
-                cells.push((format!("{name} | {what}"), Cell { kind, services, budget_s }));
+                let effects = planted[..variants - 1]
+                    .iter()
+                    .map(|share: &f64| Service::Busy(share.ln_1p()));
+                let services: Vec<Service> =
+                    [Service::Busy(0.0)].into_iter().chain(effects).collect();
+                let what = if planted[0] == 0.0 {
+                    "none"
+                } else {
+                    "+5 %, 0, −2 %"
+                };
+                cells.push((
+                    format!("{name} | {what}"),
+                    Cell {
+                        kind,
+                        services,
+                        budget_s,
+                    },
+                ));
             }
         }
     }
     let waits = |mean_s, constant| Service::Waits { mean_s, constant };
     for (name, services) in [
-        ("waits 5 ms, constant vs exponential | none", [waits(0.005, true), waits(0.005, false)]),
-        ("waits 50 ms, constant vs exponential | none", [waits(0.05, true), waits(0.05, false)]),
-        ("waits 50 vs 55 ms, constant | −9.1 %", [waits(0.05, true), waits(0.055, true)]),
-        ("waits 10 vs 10.5 ms, exponential | −4.8 %", [waits(0.01, false), waits(0.0105, false)]),
+        (
+            "waits 5 ms, constant vs exponential | none",
+            [waits(0.005, true), waits(0.005, false)],
+        ),
+        (
+            "waits 50 ms, constant vs exponential | none",
+            [waits(0.05, true), waits(0.05, false)],
+        ),
+        (
+            "waits 50 vs 55 ms, constant | −9.1 %",
+            [waits(0.05, true), waits(0.055, true)],
+        ),
+        (
+            "waits 10 vs 10.5 ms, exponential | −4.8 %",
+            [waits(0.01, false), waits(0.0105, false)],
+        ),
     ] {
         cells.push((
             name.to_owned(),
-            Cell { kind: Kind::Independent, services: services.to_vec(), budget_s: 100 },
+            Cell {
+                kind: Kind::Independent,
+                services: services.to_vec(),
+                budget_s: 100,
+            },
         ));
     }
     for (name, candidate) in [("none", 100.0), ("×8", 800.0)] {
-        let services = vec![Service::InLine { per_s: 100.0 }, Service::InLine { per_s: candidate }];
+        let services = vec![
+            Service::InLine { per_s: 100.0 },
+            Service::InLine { per_s: candidate },
+        ];
         let name = format!("waits in line, 100 a second | {name}");
-        cells.push((name, Cell { kind: Kind::Independent, services, budget_s: 40 }));
+        cells.push((
+            name,
+            Cell {
+                kind: Kind::Independent,
+                services,
+                budget_s: 40,
+            },
+        ));
     }
     cells
 }

@@ -50,7 +50,11 @@ impl Cell {
     /// One run, like a user's.
     fn run(&self, seed: u64) -> Tally {
         let plan = plan(self.services.len(), self.budget_s, MARGIN);
-        let truths: Vec<f64> = self.services.iter().map(|service| service.truth()).collect();
+        let truths: Vec<f64> = self
+            .services
+            .iter()
+            .map(|service| service.truth())
+            .collect();
         let mut world = World::new(self.kind, &self.services, self.budget_s as f64, seed);
         let mut all_hold = true;
         let (writer, _folder) = begun(plan, seed);
@@ -77,7 +81,9 @@ impl Cell {
             invalid: u64::from(conclusion.is_void()),
             blocks: record.blocks_kept().into(),
             dropped: record.blocks_dropped().into(),
-            tenths_of_seconds: record.ended.map_or(0, |ended| (ended.seconds * 10.0) as u64),
+            tenths_of_seconds: record
+                .ended
+                .map_or(0, |ended| (ended.seconds * 10.0) as u64),
         }
     }
 }
@@ -86,7 +92,10 @@ impl Cell {
 fn holds(conclusion: &Conclusion, truths: &[f64]) -> bool {
     conclusion.comparisons.iter().all(|comparison| {
         let truth = (truths[comparison.candidate] - truths[comparison.baseline]).exp();
-        comparison.estimate.as_ref().is_none_or(|it| it.low <= truth && truth <= it.high)
+        comparison
+            .estimate
+            .as_ref()
+            .is_none_or(|it| it.low <= truth && truth <= it.high)
     })
 }
 
@@ -120,7 +129,10 @@ impl Tally {
 
     /// Mean number of blocks of a run that count, and of dropped ones.
     pub fn blocks(&self) -> (f64, f64) {
-        (self.blocks as f64 / self.runs as f64, self.dropped as f64 / self.runs as f64)
+        (
+            self.blocks as f64 / self.runs as f64,
+            self.dropped as f64 / self.runs as f64,
+        )
     }
 
     /// Mean length of a run in seconds.
@@ -131,7 +143,10 @@ impl Tally {
     /// A count as a share of all runs.
     pub fn share(&self, count: u64) -> Share {
         let value = count as f64 / self.runs as f64;
-        Share { value, error: (value * (1.0 - value) / self.runs as f64).sqrt() }
+        Share {
+            value,
+            error: (value * (1.0 - value) / self.runs as f64).sqrt(),
+        }
     }
 }
 
@@ -140,12 +155,19 @@ pub fn simulate(cell: &Cell, runs: u64, seed: u64) -> Tally {
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
     let part = |first: u64| {
         let mut tally = Tally::default();
-        (first..runs).step_by(threads as usize).for_each(|run| tally.merge(&cell.run(seed_of(seed, run))));
+        (first..runs)
+            .step_by(threads as usize)
+            .for_each(|run| tally.merge(&cell.run(seed_of(seed, run))));
         tally
     };
     let parts: Vec<Tally> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads).map(|first| scope.spawn(move || part(first))).collect();
-        handles.into_iter().map(|handle| handle.join().expect("a simulation does not panic")).collect()
+        let handles: Vec<_> = (0..threads)
+            .map(|first| scope.spawn(move || part(first)))
+            .collect();
+        handles
+            .into_iter()
+            .map(|handle| handle.join().expect("a simulation does not panic"))
+            .collect()
     });
     let mut all = Tally::default();
     parts.iter().for_each(|part| all.merge(part));

@@ -91,17 +91,33 @@ impl World {
         let machine = Machine::new(kind, run_s, services.len(), &mut noise);
         let base = Simulated::new(seed, &vec![0.0; services.len()]);
         let processes = vec![(0.0, 0.0); services.len()];
-        World { base, kind, noise, machine, services: services.to_vec(), now_s: 0.0, processes }
+        World {
+            base,
+            kind,
+            noise,
+            machine,
+            services: services.to_vec(),
+            now_s: 0.0,
+            processes,
+        }
     }
 
     fn draw(&mut self, sd: f64) -> f64 {
-        sd * if self.kind == Kind::HeavyTails { self.noise.heavy() } else { self.noise.normal() }
+        sd * if self.kind == Kind::HeavyTails {
+            self.noise.heavy()
+        } else {
+            self.noise.normal()
+        }
     }
 
     /// Random speed of a process, as a log.
     fn luck(&mut self) -> f64 {
         let unlucky = self.kind == Kind::OneSided && self.noise.uniform() < UNLUCKY.0;
-        let bad = if unlucky { UNLUCKY.1 * self.noise.uniform().ln() } else { 0.0 };
+        let bad = if unlucky {
+            UNLUCKY.1 * self.noise.uniform().ln()
+        } else {
+            0.0
+        };
         bad + self.draw(PROCESS_SD)
     }
 
@@ -126,7 +142,8 @@ impl World {
             }
             Service::Waits { mean_s, constant } => self.wait(mean_s, constant, seconds, done),
             Service::InLine { per_s } => {
-                let luck = self.processes[variant].0 + self.draw(WINDOW_SD * (0.5 / seconds).sqrt());
+                let luck =
+                    self.processes[variant].0 + self.draw(WINDOW_SD * (0.5 / seconds).sqrt());
                 self.serve_in_line(per_s * luck.exp(), seconds, done);
             }
         }
@@ -139,7 +156,11 @@ impl World {
         for _ in 0..CONNECTIONS {
             let mut at_s = 0.0;
             while at_s < seconds {
-                let takes_s = if constant { mean_s } else { -mean_s * self.noise.uniform().ln() };
+                let takes_s = if constant {
+                    mean_s
+                } else {
+                    -mean_s * self.noise.uniform().ln()
+                };
                 at_s += takes_s;
                 done.in_flight_s += takes_s;
                 if at_s == takes_s {
@@ -180,7 +201,13 @@ impl World {
 
     /// A slice from the results.
     fn slice(&self, variant: usize, kind: SliceKind, done: Done) -> Slice {
-        let block = self.base.living.iter().find(|living| living.0 == variant).expect("it lives").1;
+        let block = self
+            .base
+            .living
+            .iter()
+            .find(|living| living.0 == variant)
+            .expect("it lives")
+            .1;
         let mut slice = slice(variant, block, kind, done.ok as u64, done.seconds);
         slice.turns = done.turns;
         slice.counts.successful_in_window = done.ok_in_window as u64;
@@ -202,7 +229,11 @@ impl Environment for World {
         self.now_s
     }
 
-    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure> {
+    fn prepare(
+        &mut self,
+        step: &Preparation,
+        watch: &mut dyn FnMut(Preparing),
+    ) -> Result<Prepared, Failure> {
         self.base.prepare(step, watch)
     }
 
@@ -214,7 +245,9 @@ impl Environment for World {
 
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
         let SliceSpec { kind, until, .. } = wanted;
-        let Until::Elapsed(length) = until else { unreachable!("nothing here counts requests") };
+        let Until::Elapsed(length) = until else {
+            unreachable!("nothing here counts requests")
+        };
         let (mut done, mut per_100_ms) = (Done::default(), Vec::new());
         // Tenths of a second, so that the warm-up is visible.
         let tenths = (length.as_secs_f64() * 10.0).round().max(1.0) as u32;
@@ -226,7 +259,11 @@ impl Environment for World {
         };
         for _ in 0..windows {
             let before = done.ok_in_window;
-            self.window(variant, length.as_secs_f64() / f64::from(windows), &mut done);
+            self.window(
+                variant,
+                length.as_secs_f64() / f64::from(windows),
+                &mut done,
+            );
             per_100_ms.push((done.ok_in_window - before) as u32);
         }
         if windows < tenths {
@@ -245,8 +282,13 @@ impl Environment for World {
             self.window(variant, turn.seconds, &mut done[variant]);
         }
         self.now_s += SLICE_GAP_S;
-        let done = done.into_iter().enumerate().filter(|(_, done)| done.turns > 0);
-        Ok(done.map(|(variant, done)| self.slice(variant, turn.kind, done)).collect())
+        let done = done
+            .into_iter()
+            .enumerate()
+            .filter(|(_, done)| done.turns > 0);
+        Ok(done
+            .map(|(variant, done)| self.slice(variant, turn.kind, done))
+            .collect())
     }
 
     fn capture(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure> {

@@ -29,7 +29,11 @@ impl Dispatcher<'_> {
             outcome => outcome?,
         };
         self.note_lost(&lost)?;
-        if generators.is_empty() { Ok(()) } else { self.note(Event::GeneratorsConnected(generators)) }
+        if generators.is_empty() {
+            Ok(())
+        } else {
+            self.note(Event::GeneratorsConnected(generators))
+        }
     }
 
     /// Drops the current block, in which these generators were lost. Another block replaces it.
@@ -41,7 +45,10 @@ impl Dispatcher<'_> {
         self.stop_all()?;
         self.note_lost(lost)?;
         let why = lost_text(lost);
-        self.keep(Event::BlockDropped { block: self.block, why: why.clone() })?;
+        self.keep(Event::BlockDropped {
+            block: self.block,
+            why: why.clone(),
+        })?;
         if may_go_on {
             return Ok(());
         }
@@ -59,9 +66,15 @@ impl Dispatcher<'_> {
     }
 
     fn note_lost(&mut self, lost: &[LostGenerator]) -> Result<()> {
-        lost.iter().cloned().try_for_each(|LostGenerator { generator, why }| {
-            self.note(Event::GeneratorLost(GeneratorLost { block: self.block, generator, why }))
-        })
+        lost.iter()
+            .cloned()
+            .try_for_each(|LostGenerator { generator, why }| {
+                self.note(Event::GeneratorLost(GeneratorLost {
+                    block: self.block,
+                    generator,
+                    why,
+                }))
+            })
     }
 
     /// Records an event. During captures, where only captures are recorded, it is only reported.
@@ -79,8 +92,15 @@ impl Dispatcher<'_> {
         for step in self.plan.prepare.clone() {
             let watch = &mut *self.watch;
             let mut tell = |preparing| {
-                let news = UpdateNews::Progress(Progress::Preparing { name: &step.name, doing: preparing });
-                watch(&Update { elapsed_s: 0.0, left_s, news });
+                let news = UpdateNews::Progress(Progress::Preparing {
+                    name: &step.name,
+                    doing: preparing,
+                });
+                watch(&Update {
+                    elapsed_s: 0.0,
+                    left_s,
+                    news,
+                });
             };
             let prepared = self.environment.prepare(&step, &mut tell)?;
             self.keep(Event::Prepared(prepared))?;
@@ -93,8 +113,8 @@ impl Dispatcher<'_> {
     /// fixed port cannot run concurrently.
     pub(super) fn find_ports(&mut self) -> Result<()> {
         let variants = self.plan.variants.iter().enumerate();
-        let unknown =
-            variants.filter(|(_, variant)| variant.services.iter().any(plan::Service::chooses_port));
+        let unknown = variants
+            .filter(|(_, variant)| variant.services.iter().any(plan::Service::chooses_port));
         let order: Vec<usize> = unknown.map(|(index, _)| index).collect();
         // A single variant has no conflict, and if capacities are measured, everything is started once in any
         // case.

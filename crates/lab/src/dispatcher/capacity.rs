@@ -111,7 +111,14 @@ impl Search {
             let block_s = beside_s + least_s * OF_WINDOW;
             return Err((f64::from(BLOCKS_MIN) * block_s + overload_s) * variants as f64);
         }
-        Ok(Search { window_s, step_s, limit_s, overloads, beside_s, blocks: blocks as u32 })
+        Ok(Search {
+            window_s,
+            step_s,
+            limit_s,
+            overloads,
+            beside_s,
+            blocks: blocks as u32,
+        })
     }
 
     /// Seconds that a block with this number of variants takes.
@@ -121,29 +128,49 @@ impl Search {
 
     /// Shortens windows so that the remaining blocks fit, once a block has shown how long trials take.
     fn fitted(self, block: &Block, variants: usize, kept: u32, left_s: f64) -> Search {
-        let (variants, to_come) = (variants.max(1) as f64, f64::from(self.blocks.saturating_sub(kept)));
+        let (variants, to_come) = (
+            variants.max(1) as f64,
+            f64::from(self.blocks.saturating_sub(kept)),
+        );
         // The first block that counts, and dropped blocks before it, had the overload.
         let overloaded = self.overloads && kept == u32::from(block.dropped.is_none());
-        let overload_s = if overloaded { overload_s(self.limit_s) * OVERLOAD_TIMES } else { 0.0 };
-        let Some(seconds) = block.seconds.filter(|_| to_come > 0.0) else { return self };
+        let overload_s = if overloaded {
+            overload_s(self.limit_s) * OVERLOAD_TIMES
+        } else {
+            0.0
+        };
+        let Some(seconds) = block.seconds.filter(|_| to_come > 0.0) else {
+            return self;
+        };
         let beside_s = (seconds / variants - overload_s - self.window_s * OF_WINDOW).max(0.0);
         let room_s = left_s * ROOM / variants / to_come - beside_s;
-        let window_s = (room_s / OF_WINDOW).max(window_least_s(self.limit_s)).min(self.window_s);
-        Search { beside_s, window_s, ..self }
+        let window_s = (room_s / OF_WINDOW)
+            .max(window_least_s(self.limit_s))
+            .min(self.window_s);
+        Search {
+            beside_s,
+            window_s,
+            ..self
+        }
     }
 }
 
 /// Estimated duration of a run with this design and number of variants.
 pub(crate) fn seconds_guess(design: &Design, variants: usize) -> SecondsGuess {
     let (limit_s, budget_s) = (limit_s(design), design.budget.as_secs_f64());
-    let search_s = TRIAL_S + at_limit_s(limit_s) + AT_LIMIT_S / 2.0 + PILOT_STEPS_GUESS * step_s(limit_s);
+    let search_s =
+        TRIAL_S + at_limit_s(limit_s) + AT_LIMIT_S / 2.0 + PILOT_STEPS_GUESS * step_s(limit_s);
     let before_s = (variants as f64 * search_s).min(budget_s * PILOT_SHARE);
     let left_s = budget_s - before_s;
     let block_s = match Search::of(left_s, variants, WARM_UP_S, limit_s) {
         Ok(search) => search.block_s(variants),
         Err(blocks_s) => blocks_s / f64::from(BLOCKS_MIN),
     };
-    SecondsGuess { before_s, first_s: block_s, block_s }
+    SecondsGuess {
+        before_s,
+        first_s: block_s,
+        block_s,
+    }
 }
 
 fn window_least_s(limit_s: f64) -> f64 {
@@ -170,33 +197,57 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         let limit_s = limit_s(&self.plan.design);
-        if !self.plan.variants.iter().any(|variant| variant.load.connections_typed) {
-            self.connect_over(ConnectionsChosen { connections: CONNECTIONS_FIRST, bound: None });
+        if !self
+            .plan
+            .variants
+            .iter()
+            .any(|variant| variant.load.connections_typed)
+        {
+            self.connect_over(ConnectionsChosen {
+                connections: CONNECTIONS_FIRST,
+                bound: None,
+            });
         }
         let order = self.schedule.order(self.block);
         let most_s = self.plan.design.budget.as_secs_f64() * PILOT_SHARE / order.len() as f64;
-        self.one_by_one(order, |this, variant| this.search_once(variant, limit_s, most_s))?;
+        self.one_by_one(order, |this, variant| {
+            this.search_once(variant, limit_s, most_s)
+        })?;
         self.choose_cores_by(&(0..self.plan.variants.len()).collect::<Vec<_>>())?;
         if let Some(chosen) = self.connections.clone() {
             self.keep(Event::ConnectionsChosen(chosen))?;
         }
         let variants = self.plan.variants.len();
-        let search = Search::of(self.left_s(), variants, self.settings.warm_up_s.min(WARM_UP_S), limit_s);
+        let search = Search::of(
+            self.left_s(),
+            variants,
+            self.settings.warm_up_s.min(WARM_UP_S),
+            limit_s,
+        );
         let mut search = search.map_err(|more_s| Failure::BudgetTooSmall {
             // A fifth more, because the time for starts and drains is an estimate.
             needed_s: ((self.elapsed_s() + more_s) * 1.2).ceil() as u64,
         })?;
-        search.blocks = self.plan.design.blocks.map_or(search.blocks, |most| most.min(search.blocks));
+        search.blocks = self
+            .plan
+            .design
+            .blocks
+            .map_or(search.blocks, |most| most.min(search.blocks));
         self.search = Some(search);
-        self.keep(Event::BlocksChosen { blocks: search.blocks })
+        self.keep(Event::BlocksChosen {
+            blocks: search.blocks,
+        })
     }
 
     /// Shortens windows if blocks take longer than planned.
     pub(super) fn fit_windows(&mut self) {
-        let (kept, left_s, variants) = (self.blocks_kept(), self.left_s(), self.plan.variants.len());
+        let (kept, left_s, variants) =
+            (self.blocks_kept(), self.left_s(), self.plan.variants.len());
         let last = self.writer.record().blocks.last();
-        self.search =
-            self.search.zip(last).map(|(search, block)| search.fitted(block, variants, kept, left_s));
+        self.search = self
+            .search
+            .zip(last)
+            .map(|(search, block)| search.fitted(block, variants, kept, left_s));
     }
 
     /// Searches on one fresh process: increases the rate until a limit breaks, then narrows the range.
@@ -211,8 +262,17 @@ impl Dispatcher<'_> {
         self.load(variant, SliceKind::WarmUp, AT_LIMIT_S / 2.0, None)?;
         let at_limit = self.settle_connections(variant, limit_s)?;
         let mut step = 0;
-        while let Some(rate) = Pilot::of(self.writer.record(), variant).unwrap_or_default().next(at_limit) {
-            self.load_at(variant, SliceKind::Probe, Rate::Constant(rate), step_s(limit_s), step)?;
+        while let Some(rate) = Pilot::of(self.writer.record(), variant)
+            .unwrap_or_default()
+            .next(at_limit)
+        {
+            self.load_at(
+                variant,
+                SliceKind::Probe,
+                Rate::Constant(rate),
+                step_s(limit_s),
+                step,
+            )?;
             step += 1;
             let pilot = Pilot::of(self.writer.record(), variant).unwrap_or_default();
             // Stops with the current range, which must have both ends.
@@ -231,7 +291,9 @@ impl Dispatcher<'_> {
         loop {
             self.load(variant, SliceKind::Capacity, at_limit_s(limit_s), None)?;
             let at_limit = self.at_limit_per_s(variant)?;
-            let Some(chosen) = self.more_connections(variant, at_limit) else { return Ok(at_limit) };
+            let Some(chosen) = self.more_connections(variant, at_limit) else {
+                return Ok(at_limit);
+            };
             let used = self.connections.as_ref().map_or(0, |used| used.connections);
             let is_more = chosen.connections > used;
             self.connect_over(chosen);
@@ -243,16 +305,25 @@ impl Dispatcher<'_> {
 
     /// The next number of connections, for a service with this rate at its limit. `None` if there are enough,
     /// or the plan sets the number.
-    fn more_connections(&mut self, variant: usize, at_limit_per_s: f64) -> Option<ConnectionsChosen> {
+    fn more_connections(
+        &mut self,
+        variant: usize,
+        at_limit_per_s: f64,
+    ) -> Option<ConnectionsChosen> {
         let used = self.connections.as_ref()?.connections;
         let wanted = connections_wanted(self.writer.record(), variant, at_limit_per_s)?;
         if wanted <= used {
             return None;
         }
-        let own =
-            (CONNECTIONS_MOST, format!("no more than {CONNECTIONS_MOST} are opened unless -c asks for them"));
+        let own = (
+            CONNECTIONS_MOST,
+            format!("no more than {CONNECTIONS_MOST} are opened unless -c asks for them"),
+        );
         let bound = self.environment.connections_most(variant).into_iter();
-        let (most, why) = bound.fold(own, |least, other| if other.0 < least.0 { other } else { least });
+        let (most, why) = bound.fold(
+            own,
+            |least, other| if other.0 < least.0 { other } else { least },
+        );
         let spare = (f64::from(wanted) * CONNECTIONS_SPARE) as u32;
         Some(ConnectionsChosen {
             connections: spare.min(most).max(used),
@@ -269,13 +340,24 @@ impl Dispatcher<'_> {
     fn judge_search(&self, variant: usize) -> Result<()> {
         let record = self.writer.record();
         let ends = Pilot::of(record, variant).unwrap_or_default().bracket();
-        let slo: Vec<String> = self.plan.design.slo.iter().map(ToString::to_string).collect();
+        let slo: Vec<String> = self
+            .plan
+            .design
+            .slo
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         let (slo, name) = (slo.join(" and "), &self.plan.variants[variant].name);
         let why = match ends.map(|end| end.map(|tried| tried.rate)) {
             [Some(_), Some(_)] => return Ok(()),
             // If only failures are limited, and there are none, that is the result.
             [Some(_), None]
-                if self.plan.design.slo.iter().all(|limit| limit.figure == LimitFigure::Failed) =>
+                if self
+                    .plan
+                    .design
+                    .slo
+                    .iter()
+                    .all(|limit| limit.figure == LimitFigure::Failed) =>
             {
                 return Ok(());
             }
@@ -297,7 +379,11 @@ impl Dispatcher<'_> {
 
     /// Why there are no more connections, and what to change.
     fn why_no_more_connections(&self) -> String {
-        match self.connections.as_ref().and_then(|chosen| chosen.bound.as_ref()) {
+        match self
+            .connections
+            .as_ref()
+            .and_then(|chosen| chosen.bound.as_ref())
+        {
             Some(bound) => format!("{bound}; raise that"),
             None => "set load.connections (-c) higher, or leave it out".to_owned(),
         }
@@ -308,22 +394,35 @@ impl Dispatcher<'_> {
         let why = "had no successful response in the second half of a closed loop, so there is no rate to begin with; look at what it does \
                    with `proofload load`, lower load.connections, or allow a longer response time";
         let none = || Failure::Pointless(format!("{name} {why}"));
-        self.trial(variant).and_then(at_limit_per_s).ok_or_else(none)
+        self.trial(variant)
+            .and_then(at_limit_per_s)
+            .ok_or_else(none)
     }
 
     /// Measures the part of a trial that counts, in random order with the steps beside it. Once for each
     /// variant an overload follows.
     pub(super) fn search_trial(&mut self, variant: usize, search: Search) -> Result<()> {
         // Only the placement of the window depends on this.
-        self.load(variant, SliceKind::Capacity, at_limit_s(search.limit_s), None)?;
+        self.load(
+            variant,
+            SliceKind::Capacity,
+            at_limit_s(search.limit_s),
+            None,
+        )?;
         let at_limit = self.at_limit_per_s(variant)?;
         let Some([rate, lower]) = next_rates(self.writer.record(), variant, at_limit) else {
-            return Err(Failure::Pointless("no rate was found to measure at".to_owned()));
+            return Err(Failure::Pointless(
+                "no rate was found to measure at".to_owned(),
+            ));
         };
         let of_curve = rate * CURVE[(self.block as usize - 1) % CURVE.len()];
         let part = (SliceKind::Measured, rate, search.window_s / PARTS as f64);
         let mut steps = vec![part; PARTS];
-        steps.push((SliceKind::Probe, lower, (search.window_s * LOWER_SHARE).max(search.step_s)));
+        steps.push((
+            SliceKind::Probe,
+            lower,
+            (search.window_s * LOWER_SHARE).max(search.step_s),
+        ));
         steps.push((SliceKind::Probe, of_curve, search.step_s));
         for index in self.schedule.steps(self.block, steps.len()) {
             let (kind, rate, seconds) = steps[index];
@@ -338,7 +437,13 @@ impl Dispatcher<'_> {
             to_per_s: rate * RECOVERY,
             over: Duration::from_secs_f64(over),
         };
-        self.load_at(variant, SliceKind::Overload, fall, over * OVERLOAD_TIMES, steps.len() as u32)
+        self.load_at(
+            variant,
+            SliceKind::Overload,
+            fall,
+            over * OVERLOAD_TIMES,
+            steps.len() as u32,
+        )
     }
 
     /// Loads a trial at a rate. Two variants get the same arrivals in the same step of a block, as far as
@@ -352,10 +457,15 @@ impl Dispatcher<'_> {
         step: u32,
     ) -> Result<()> {
         if let Some(problem) = rate.problem() {
-            return Err(Failure::Pointless(format!("a rate was found that cannot be asked for: {problem}")));
+            return Err(Failure::Pointless(format!(
+                "a rate was found that cannot be asked for: {problem}"
+            )));
         }
         let open = Some(self.asked(rate, self.schedule.arrivals_seed(self.block, step)));
-        let asked = SliceRequest { until: elapsed(seconds), open };
+        let asked = SliceRequest {
+            until: elapsed(seconds),
+            open,
+        };
         let mut slice = self.slice(variant, kind, asked)?;
         slice.asked = Some(asked);
         match kind {

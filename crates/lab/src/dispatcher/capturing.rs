@@ -27,10 +27,14 @@ impl Dispatcher<'_> {
         }
         let outcome = match self.unexplainable(reason) {
             Some(why) => Err(why),
-            None => self.capture_rounds(ROUNDS, &TRIALS).map_err(|failure| match failure {
-                Failure::Interrupted => "interrupted; what was captured before is kept".to_owned(),
-                failure => failure.to_string(),
-            }),
+            None => self
+                .capture_rounds(ROUNDS, &TRIALS)
+                .map_err(|failure| match failure {
+                    Failure::Interrupted => {
+                        "interrupted; what was captured before is kept".to_owned()
+                    }
+                    failure => failure.to_string(),
+                }),
         };
         self.captures_left_s = None;
         if let Err(why) = outcome {
@@ -47,7 +51,10 @@ impl Dispatcher<'_> {
             )
         };
         match reason {
-            EndReason::Decided | EndReason::LastLook | EndReason::BudgetSpent | EndReason::Measured => {}
+            EndReason::Decided
+            | EndReason::LastLook
+            | EndReason::BudgetSpent
+            | EndReason::Measured => {}
             EndReason::Interrupted => return Some("the run was interrupted".to_owned()),
             EndReason::BudgetTooSmall { .. } => {
                 return Some(all_the_same("the budget holds too few blocks for a result"));
@@ -56,7 +63,9 @@ impl Dispatcher<'_> {
             | EndReason::LoadRefused(_)
             | EndReason::GeneratorFailed(_)
             | EndReason::ServiceFailed(_)
-            | EndReason::PreparationFailed(_) => return Some("the run came to no result".to_owned()),
+            | EndReason::PreparationFailed(_) => {
+                return Some("the run came to no result".to_owned());
+            }
         }
         let conclusion = analysis::conclude(self.writer.record());
         let without_result = match &conclusion.comparisons[..] {
@@ -69,7 +78,10 @@ impl Dispatcher<'_> {
     /// Captures a number of rounds without a measurement before. The end of the captures is the end of the
     /// run.
     pub(super) fn capture_alone(&mut self, rounds: u32, trials: Trials) -> Result<(), LabError> {
-        let outcome = self.connect().and_then(|()| self.prepare()).and_then(|()| self.settle_rate());
+        let outcome = self
+            .connect()
+            .and_then(|()| self.prepare())
+            .and_then(|()| self.settle_rate());
         let outcome = outcome.and_then(|()| self.capture_rounds(rounds, trials));
         self.close(outcome.map(|()| EndReason::Measured))?.1
     }
@@ -80,12 +92,27 @@ impl Dispatcher<'_> {
         let mut left_s = captures.seconds(rounds);
         self.captures_left_s = Some(left_s);
         let variants = captures.variants.len();
-        self.tell(UpdateNews::Progress(Progress::Explaining { variants, rounds, seconds: left_s }));
+        self.tell(UpdateNews::Progress(Progress::Explaining {
+            variants,
+            rounds,
+            seconds: left_s,
+        }));
         for round in 1..=rounds {
             let order = self.schedule.order(BlockSchedule::block_of_round(round));
-            for variant in order.into_iter().filter(|variant| captures.variants.contains(variant)) {
+            for variant in order
+                .into_iter()
+                .filter(|variant| captures.variants.contains(variant))
+            {
                 for (number, kinds) in (1..).zip(trials.iter().copied()) {
-                    self.capture_trial(CapturedTrial { round, variant, number }, kinds, &captures)?;
+                    self.capture_trial(
+                        CapturedTrial {
+                            round,
+                            variant,
+                            number,
+                        },
+                        kinds,
+                        &captures,
+                    )?;
                     left_s -= captures.trial_s(kinds);
                     self.captures_left_s = Some(left_s.max(0.0));
                 }
@@ -128,7 +155,11 @@ impl Dispatcher<'_> {
         left: &mut &[CaptureKind],
         captures: &CapturePlan,
     ) -> Result<()> {
-        let CapturedTrial { round, variant, number } = at;
+        let CapturedTrial {
+            round,
+            variant,
+            number,
+        } = at;
         let block = BlockSchedule::block_of_round(round);
         let padding_bytes = self.schedule.padding_bytes(block)[variant];
         let requests_seed = self.schedule.requests_seed(block);
@@ -143,19 +174,34 @@ impl Dispatcher<'_> {
             capture: Some(number),
         })?;
         self.tell_trial(Doing::WarmingUp, variant);
-        let warm_up = |seconds, open| SliceSpec { kind: SliceKind::WarmUp, until: elapsed(seconds), open };
+        let warm_up = |seconds, open| SliceSpec {
+            kind: SliceKind::WarmUp,
+            until: elapsed(seconds),
+            open,
+        };
         if captures.warm_up_s > 0.0 {
-            self.environment.load(variant, warm_up(captures.warm_up_s, None))?;
+            self.environment
+                .load(variant, warm_up(captures.warm_up_s, None))?;
         }
         if let Some(open) = self.open_of_round(variant, round, 0) {
-            self.environment.load(variant, warm_up(self.settings.settle_s, Some(open)))?;
+            self.environment
+                .load(variant, warm_up(self.settings.settle_s, Some(open)))?;
         }
         let mut window = 0;
         while let Some((kind, rest)) = left.split_first() {
             window += 1;
-            self.tell(UpdateNews::Progress(Progress::Capturing { round, kind: *kind, variant }));
+            self.tell(UpdateNews::Progress(Progress::Capturing {
+                round,
+                kind: *kind,
+                variant,
+            }));
             let open = self.open_of_round(variant, round, number * 100 + window);
-            let spec = CaptureSpec { round, kind: *kind, seconds: captures.window_s(*kind), open };
+            let spec = CaptureSpec {
+                round,
+                kind: *kind,
+                seconds: captures.window_s(*kind),
+                open,
+            };
             let capture = self.environment.capture(variant, spec)?;
             self.keep(Event::Captured(Box::new(capture)))?;
             *left = rest;
@@ -167,17 +213,29 @@ impl Dispatcher<'_> {
     /// closed loop.
     fn open_of_round(&self, variant: usize, round: u32, window: u32) -> Option<AskedOpen> {
         let common_per_s = self.common_per_s()?;
-        let rate_per_s = self.plan.variants[variant].load.rate_per_s.unwrap_or(common_per_s);
-        let seed = self.schedule.arrivals_seed(BlockSchedule::block_of_round(round), window);
+        let rate_per_s = self.plan.variants[variant]
+            .load
+            .rate_per_s
+            .unwrap_or(common_per_s);
+        let seed = self
+            .schedule
+            .arrivals_seed(BlockSchedule::block_of_round(round), window);
         Some(self.asked(Rate::Constant(rate_per_s), seed))
     }
 
     /// The rate of an experiment, or the highest rate among a measurement's slices. `None` in closed loop.
     fn common_per_s(&self) -> Option<f64> {
         let record = self.writer.record();
-        let highest = |rate: Rate| rate.ramp().map_or(rate.at(0.0), |(from, to, _)| from.max(to));
+        let highest = |rate: Rate| {
+            rate.ramp()
+                .map_or(rate.at(0.0), |(from, to, _)| from.max(to))
+        };
         let measured = record.trials().flat_map(|trial| trial.measured());
         let rates = measured.filter_map(|slice| Some(highest(slice.asked?.open?.rate)));
-        record.rate.as_ref().map(|rate| rate.per_s).or_else(|| rates.reduce(f64::max))
+        record
+            .rate
+            .as_ref()
+            .map(|rate| rate.per_s)
+            .or_else(|| rates.reduce(f64::max))
     }
 }

@@ -40,11 +40,14 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         let variants = 0..self.plan.variants.len();
-        let wanted: Vec<Option<f64>> =
-            variants.map(|variant| cores_wanted(self.writer.record(), variant)).collect();
+        let wanted: Vec<Option<f64>> = variants
+            .map(|variant| cores_wanted(self.writer.record(), variant))
+            .collect();
         let is_complete = loaded.len() == wanted.len();
         let services = match wanted.iter().copied().collect::<Option<Vec<f64>>>() {
-            Some(cores) if is_complete && fit(&cores, apart as f64) => self.environment.confine()?,
+            Some(cores) if is_complete && fit(&cores, apart as f64) => {
+                self.environment.confine()?
+            }
             _ => Vec::new(),
         };
         self.keep(Event::CoresChosen(CoresChosen {

@@ -15,7 +15,10 @@ impl Dispatcher<'_> {
     pub(super) fn measure(&mut self, measure: &Measure) -> Result<EndReason> {
         let began_s = self.elapsed_s();
         self.block = 1;
-        self.keep(Event::BlockStarted { block: self.block, order: vec![0] })?;
+        self.keep(Event::BlockStarted {
+            block: self.block,
+            order: vec![0],
+        })?;
         self.start(0)?;
         let ended = self.measure_slices(measure);
         if !matches!(ended, Ok(()) | Err(Failure::Interrupted)) {
@@ -23,7 +26,10 @@ impl Dispatcher<'_> {
         }
         self.stop_all()?;
         let seconds = self.elapsed_s() - began_s;
-        self.keep(Event::BlockEnded { block: self.block, seconds })?;
+        self.keep(Event::BlockEnded {
+            block: self.block,
+            seconds,
+        })?;
         ended.map(|()| EndReason::Measured)
     }
 
@@ -50,15 +56,29 @@ impl Dispatcher<'_> {
             // With the same arrivals, an unlucky minute would occur at every rate, and look like a property
             // of the service.
             let seed = self.schedule.arrivals_seed(self.block, step);
-            let open = AskedOpen { ask, rate, process: measure.arrivals, seed };
-            self.slice_as(SliceKind::Measured, SliceRequest { until: measure.until, open: Some(open) })?;
+            let open = AskedOpen {
+                ask,
+                rate,
+                process: measure.arrivals,
+                seed,
+            };
+            self.slice_as(
+                SliceKind::Measured,
+                SliceRequest {
+                    until: measure.until,
+                    open: Some(open),
+                },
+            )?;
         }
         Ok(())
     }
 
     /// Successful responses per second of the last recorded slice. 0 if there was none.
     fn capacity_per_s(&self) -> Result<f64> {
-        let counts = self.trial(0).and_then(|trial| trial.slices.last()).map(|slice| &slice.counts);
+        let counts = self
+            .trial(0)
+            .and_then(|trial| trial.slices.last())
+            .map(|slice| &slice.counts);
         let Some(counts) = counts else { return Ok(0.0) };
         if counts.successful_in_window == 0 && counts.successful > 0 {
             let why = "responses take longer than saturation was measured, so there is nothing to take a share of; give the rate as \
@@ -73,6 +93,10 @@ impl Dispatcher<'_> {
         let mut slice = self.slice(0, kind, asked)?;
         slice.asked = Some(asked);
         self.keep(Event::Slice(Box::new(slice)))?;
-        if self.environment.is_stop_wanted() { Err(Failure::Interrupted) } else { Ok(()) }
+        if self.environment.is_stop_wanted() {
+            Err(Failure::Interrupted)
+        } else {
+            Ok(())
+        }
     }
 }

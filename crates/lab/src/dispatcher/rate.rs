@@ -18,19 +18,27 @@ use crate::tuning;
 impl Dispatcher<'_> {
     /// Determines rate and length of trials. Does nothing in closed loop.
     pub(super) fn settle_rate(&mut self) -> Result<()> {
-        let Some(rate) = self.plan.design.rate else { return Ok(()) };
+        let Some(rate) = self.plan.design.rate else {
+            return Ok(());
+        };
         let end = self.plan.design.ramp_to;
         let shares = self.plan.design.rate_needs_capacity();
-        let capacities = if shares { self.capacities()? } else { Vec::new() };
+        let capacities = if shares {
+            self.capacities()?
+        } else {
+            Vec::new()
+        };
         let chosen = tuning::rate_chosen(rate, &capacities);
         let chosen = match end {
             None => chosen,
-            Some(end) => chosen.zip(tuning::rate_chosen(end, &capacities)).map(|(from, to)| RateChosen {
-                per_s: f64::midpoint(from.per_s, to.per_s),
-                ramp_per_s: Some((from.per_s, to.per_s)),
-                share: None,
-                capacities_per_s: capacities.into_iter().flatten().collect(),
-            }),
+            Some(end) => chosen
+                .zip(tuning::rate_chosen(end, &capacities))
+                .map(|(from, to)| RateChosen {
+                    per_s: f64::midpoint(from.per_s, to.per_s),
+                    ramp_per_s: Some((from.per_s, to.per_s)),
+                    share: None,
+                    capacities_per_s: capacities.into_iter().flatten().collect(),
+                }),
         };
         let Some(chosen) = chosen else {
             let why = "a variant's responses take longer than its saturation was measured, so there is nothing to take a share of; \
@@ -49,12 +57,17 @@ impl Dispatcher<'_> {
         let chosen = self.writer.record().rate.as_ref()?;
         let seed = self.schedule.arrivals_seed(self.block, slice);
         let over = Duration::from_secs_f64(self.settings.slice_s);
-        let per_s = self.plan.variants[variant].load.rate_per_s.unwrap_or(chosen.per_s);
-        let rate = chosen.ramp_per_s.map_or(Rate::Constant(per_s), |(from_per_s, to_per_s)| Rate::Ramp {
-            from_per_s,
-            to_per_s,
-            over,
-        });
+        let per_s = self.plan.variants[variant]
+            .load
+            .rate_per_s
+            .unwrap_or(chosen.per_s);
+        let rate = chosen
+            .ramp_per_s
+            .map_or(Rate::Constant(per_s), |(from_per_s, to_per_s)| Rate::Ramp {
+                from_per_s,
+                to_per_s,
+                over,
+            });
         Some(self.asked(rate, seed))
     }
 
@@ -62,11 +75,21 @@ impl Dispatcher<'_> {
     pub(super) fn asked(&self, rate: Rate, seed: u64) -> AskedOpen {
         let ask = match rate {
             Rate::Constant(per_s) => Ask::At(RateLevel::PerSecond(per_s)),
-            Rate::Ramp { from_per_s, to_per_s, .. } => {
-                Ask::Ramp(RateLevel::PerSecond(from_per_s), RateLevel::PerSecond(to_per_s))
-            }
+            Rate::Ramp {
+                from_per_s,
+                to_per_s,
+                ..
+            } => Ask::Ramp(
+                RateLevel::PerSecond(from_per_s),
+                RateLevel::PerSecond(to_per_s),
+            ),
         };
-        AskedOpen { ask, rate, process: self.plan.design.arrivals, seed }
+        AskedOpen {
+            ask,
+            rate,
+            process: self.plan.design.arrivals,
+            seed,
+        }
     }
 
     /// Successful responses per second of each variant, measured on fresh processes in sequence, in a block 0
@@ -79,7 +102,8 @@ impl Dispatcher<'_> {
             this.load(variant, SliceKind::Capacity, seconds, None)
         })?;
         self.choose_cores_by(&(0..self.plan.variants.len()).collect::<Vec<_>>())?;
-        let capacity = |variant: usize| capacity::second_half_per_s(self.trial(variant)?.slices.first()?);
+        let capacity =
+            |variant: usize| capacity::second_half_per_s(self.trial(variant)?.slices.first()?);
         Ok((0..self.plan.variants.len()).map(capacity).collect())
     }
 

@@ -54,7 +54,9 @@ impl Dispatcher<'_> {
         let variants = self.plan.variants.len();
         if let Some(costs) = &costs {
             self.settings.gap_s = costs.own_gap_s;
-            self.settings = self.settings.with_slices_for(&self.plan.design, variants, costs.turn_gap_s);
+            self.settings =
+                self.settings
+                    .with_slices_for(&self.plan.design, variants, costs.turn_gap_s);
         }
         let left_s = self.left_s();
         let mut chosen = match costs.filter(|_| self.settings.watched) {
@@ -70,14 +72,25 @@ impl Dispatcher<'_> {
                 let kept = self.blocks_kept();
                 let is_assumed = self.plan.design.warmup.is_none() && self.search.is_none();
                 let seconds = match costs.filter(|_| is_assumed) {
-                    Some(costs) => self.settings.warm_up_assumed_s(left_s * SLACK, kept, variants, &costs),
+                    Some(costs) => {
+                        self.settings
+                            .warm_up_assumed_s(left_s * SLACK, kept, variants, &costs)
+                    }
                     None => self.settings.warm_up_s,
                 };
-                WarmUp { seconds, measured: false, steady_after_s: vec![None; variants] }
+                WarmUp {
+                    seconds,
+                    measured: false,
+                    steady_after_s: vec![None; variants],
+                }
             }
         };
-        if let Some(costs) = costs.filter(|_| self.plan.design.warmup.is_none() && self.search.is_none()) {
-            let room_s = self.settings.warm_up_room_s(left_s, self.blocks_kept(), variants, &costs);
+        if let Some(costs) =
+            costs.filter(|_| self.plan.design.warmup.is_none() && self.search.is_none())
+        {
+            let room_s = self
+                .settings
+                .warm_up_room_s(left_s, self.blocks_kept(), variants, &costs);
             tuning::lengthen_warm_up(&mut chosen, self.writer.record(), self.block, room_s);
         }
         self.settings.warm_up_s = chosen.seconds;
@@ -90,13 +103,17 @@ impl Dispatcher<'_> {
     }
 
     fn settle_slices(&mut self) -> Result<()> {
-        let Some(costs) = self.costs else { return Ok(()) };
+        let Some(costs) = self.costs else {
+            return Ok(());
+        };
         let mut allocation = tuning::allocation(self.writer.record(), &self.settings, &costs);
         if let Some(given) = self.plan.design.slices {
             (allocation.slices, allocation.measured) = (given, false);
         } else {
             let (left_s, kept) = (self.left_s() * SLACK, self.blocks_kept());
-            let most = self.settings.slices_within(left_s, kept, self.measured.len(), &costs);
+            let most = self
+                .settings
+                .slices_within(left_s, kept, self.measured.len(), &costs);
             allocation.slices = allocation.slices.min(most);
         }
         let first = self.writer.record().allocation.is_none();
@@ -111,14 +128,25 @@ impl Dispatcher<'_> {
         if self.plan.comparisons.is_empty() {
             return Ok(());
         }
-        let (kept, block_s) = (self.blocks_kept(), self.settled_block_s().unwrap_or(f64::INFINITY));
+        let (kept, block_s) = (
+            self.blocks_kept(),
+            self.settled_block_s().unwrap_or(f64::INFINITY),
+        );
         let fit = tuning::blocks_within(kept, self.left_s(), block_s);
-        let most = self.plan.design.blocks.map_or(fit, |blocks| blocks.min(fit));
+        let most = self
+            .plan
+            .design
+            .blocks
+            .map_or(fit, |blocks| blocks.min(fit));
         if most < BLOCKS_MIN {
             let elapsed_s = self.elapsed_s();
-            return Err(Failure::BudgetTooSmall { needed_s: self.needed_s(elapsed_s, block_s) });
+            return Err(Failure::BudgetTooSmall {
+                needed_s: self.needed_s(elapsed_s, block_s),
+            });
         }
-        self.keep(Event::BlocksChosen { blocks: most.min(stats::BLOCKS_MAX) })
+        self.keep(Event::BlocksChosen {
+            blocks: most.min(stats::BLOCKS_MAX),
+        })
     }
 
     /// A budget for the blocks of a verdict, if the missing ones begin after `before_s` and take `block_s`
@@ -135,11 +163,20 @@ impl Dispatcher<'_> {
             return EndReason::BudgetSpent;
         }
         let under_way_s = self.elapsed_s() - self.block_began_s;
-        let whole = self.writer.record().blocks.iter().filter_map(|block| block.seconds);
+        let whole = self
+            .writer
+            .record()
+            .blocks
+            .iter()
+            .filter_map(|block| block.seconds);
         let whole_s = whole.fold(0.0, f64::max);
-        let block_s = under_way_s.max(whole_s).max(self.block_guess_s(tuning::longest_start_s));
+        let block_s = under_way_s
+            .max(whole_s)
+            .max(self.block_guess_s(tuning::longest_start_s));
         let before_s = self.block_began_s + self.watch_more_s();
-        EndReason::BudgetTooSmall { needed_s: self.needed_s(before_s, block_s) }
+        EndReason::BudgetTooSmall {
+            needed_s: self.needed_s(before_s, block_s),
+        }
     }
 
     /// Ends the run before its first warm-up if the starts alone leave no room for the blocks of a verdict. A
@@ -148,18 +185,29 @@ impl Dispatcher<'_> {
         if self.block != 1 || self.plan.comparisons.is_empty() || self.search.is_some() {
             return Ok(());
         }
-        let trials = self.writer.record().blocks.iter().map(|block| block.trials.len()).sum::<usize>();
+        let trials = self
+            .writer
+            .record()
+            .blocks
+            .iter()
+            .map(|block| block.trials.len())
+            .sum::<usize>();
         if trials < 2 * self.plan.variants.len() {
             return Ok(());
         }
-        let (least_s, elapsed_s) = (self.block_guess_s(tuning::shortest_start_s), self.elapsed_s());
+        let (least_s, elapsed_s) = (
+            self.block_guess_s(tuning::shortest_start_s),
+            self.elapsed_s(),
+        );
         let rest_s = f64::from(BLOCKS_MIN) * least_s - (elapsed_s - self.block_began_s);
         if rest_s <= self.left_s() {
             return Ok(());
         }
         let block_s = self.block_guess_s(tuning::longest_start_s);
         let before_s = self.block_began_s + self.watch_more_s();
-        Err(Failure::BudgetTooSmall { needed_s: self.needed_s(before_s, block_s) })
+        Err(Failure::BudgetTooSmall {
+            needed_s: self.needed_s(before_s, block_s),
+        })
     }
 
     /// Seconds of a block with the shortest warm-up and slices, and these starts.
@@ -174,21 +222,36 @@ impl Dispatcher<'_> {
     /// Seconds that the first block takes longer in a larger budget, which has time to watch the warm-up.
     fn watch_more_s(&self) -> f64 {
         let is_given = self.plan.design.warmup.is_some() || self.settings.watched;
-        if is_given { 0.0 } else { self.plan.variants.len() as f64 * tuning::WATCH_MOST_S }
+        if is_given {
+            0.0
+        } else {
+            self.plan.variants.len() as f64 * tuning::WATCH_MOST_S
+        }
     }
 
     /// Drops the last block if it stood still, or if it was disturbed and can be replaced. Returns whether it
     /// was dropped.
     pub(super) fn drop_if_disturbed(&mut self) -> Result<bool> {
-        let block = self.writer.record().blocks.iter().rev().find(|block| block.number == self.block);
+        let block = self
+            .writer
+            .record()
+            .blocks
+            .iter()
+            .rev()
+            .find(|block| block.number == self.block);
         let Some(block) = block else { return Ok(false) };
         // A block without load does not count, whether or not it can be replaced.
         let halted = stood_still(block);
-        let Some(why) = halted.clone().or_else(|| self.fault_of(block)) else { return Ok(false) };
+        let Some(why) = halted.clone().or_else(|| self.fault_of(block)) else {
+            return Ok(false);
+        };
         if halted.is_none() && !self.is_replaceable() {
             return Ok(false);
         }
-        self.keep(Event::BlockDropped { block: self.block, why })?;
+        self.keep(Event::BlockDropped {
+            block: self.block,
+            why,
+        })?;
         Ok(true)
     }
 
@@ -199,8 +262,13 @@ impl Dispatcher<'_> {
         // A tenth more: dropping gains nothing if the next block does not fit after all.
         let block_s = self.settled_block_s().unwrap_or(0.0) * 1.1;
         // A number in the file is a maximum, and need not fit.
-        let wanted = self.plan.design.blocks.map_or(BLOCKS_AIM, |most| most.min(BLOCKS_AIM));
-        self.may_drop_one_more(others) && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
+        let wanted = self
+            .plan
+            .design
+            .blocks
+            .map_or(BLOCKS_AIM, |most| most.min(BLOCKS_AIM));
+        self.may_drop_one_more(others)
+            && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
     }
 
     pub(super) fn blocks_kept(&self) -> u32 {
@@ -212,11 +280,21 @@ impl Dispatcher<'_> {
     fn fault_of(&self, block: &Block) -> Option<String> {
         let turns = block.trials.len() > 1 && take_turns(&self.plan);
         let taken = || {
-            let taken = StolenShares::of(block, turns, self.writer.record().header.environment.cpus);
-            let by_others = if works_unseen(&block.trials) { 0.0 } else { taken.by_others };
+            let taken =
+                StolenShares::of(block, turns, self.writer.record().header.environment.cpus);
+            let by_others = if works_unseen(&block.trials) {
+                0.0
+            } else {
+                taken.by_others
+            };
             StolenShares { by_others, ..taken }.why()
         };
-        self.plan.design.drop_disturbed.then(taken).flatten().or_else(|| begun_apart(block))
+        self.plan
+            .design
+            .drop_disturbed
+            .then(taken)
+            .flatten()
+            .or_else(|| begun_apart(block))
     }
 
     /// Whether one more block may be dropped, with this number of others that count: if few were dropped, or
@@ -228,7 +306,11 @@ impl Dispatcher<'_> {
 
     /// Whether an earlier block was undisturbed.
     fn was_quiet(&self) -> bool {
-        let mut others = self.writer.record().complete_blocks().filter(|block| block.number != self.block);
+        let mut others = self
+            .writer
+            .record()
+            .complete_blocks()
+            .filter(|block| block.number != self.block);
         others.any(|block| self.fault_of(block).is_none())
     }
 }

@@ -44,9 +44,17 @@ pub enum Progress<'a> {
     Concluded(&'a Conclusion),
     /// The run has its result, and captures for explaining it begin: number of variants, passes over them,
     /// and estimated seconds in addition to the budget.
-    Explaining { variants: usize, rounds: u32, seconds: f64 },
+    Explaining {
+        variants: usize,
+        rounds: u32,
+        seconds: f64,
+    },
     /// A window of load with a capture begins. Rounds are counted from 1.
-    Capturing { round: u32, kind: CaptureKind, variant: usize },
+    Capturing {
+        round: u32,
+        kind: CaptureKind,
+        variant: usize,
+    },
     /// No or no further captures are made, with the reason. The result stays as it is.
     NotExplained(&'a str),
 }

@@ -15,8 +15,8 @@ use explain::perf::{PerfError, StackSampler};
 use machine::clock::monotonic_ns;
 use model::quantity::many;
 use model::{
-    Absence, AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Missing, NodeCounters,
-    ProfileFile, SliceKind,
+    Absence, AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Missing,
+    NodeCounters, ProfileFile, SliceKind,
 };
 use plan::Secrets;
 use services::{
@@ -38,7 +38,10 @@ const NAME_BYTES_MAX: usize = 80;
 
 /// What the services of a trial have used so far, each with the whole of its processes.
 fn looks(services: &mut [Running]) -> Vec<(u64, Vec<ProcessThreads>)> {
-    services.iter_mut().map(|service| (service.sample().cpu_ns, service.threads())).collect()
+    services
+        .iter_mut()
+        .map(|service| (service.sample().cpu_ns, service.threads()))
+        .collect()
 }
 
 impl RealEnvironment {
@@ -50,7 +53,12 @@ impl RealEnvironment {
         let stopped = || stop.is_requested();
         let mut name = file_name(&plan.variants[variant].name);
         model::text::cut_bytes(&mut name, NAME_BYTES_MAX);
-        let armings = arm(&self.living_of(variant)?.services, wanted.kind, (&folder, &name), &stopped);
+        let armings = arm(
+            &self.living_of(variant)?.services,
+            wanted.kind,
+            (&folder, &name),
+            &stopped,
+        );
         // To begin a profile may take so long that connections would be too old.
         self.renew_generator(variant, wanted.open)?;
         let native = match begin_stacks(&self.living_of(variant)?.services, wanted.kind) {
@@ -58,10 +66,18 @@ impl RealEnvironment {
             // Without stacks there is no load for nothing, and other captures go on.
             Err(why) => {
                 let missing = Missing::new(Absence::NativeStacks, why);
-                return Ok(explaining::without(&plan, (wanted.round, variant, wanted.kind), missing));
+                return Ok(explaining::without(
+                    &plan,
+                    (wanted.round, variant, wanted.kind),
+                    missing,
+                ));
             }
         };
-        let spec = SliceSpec { kind: SliceKind::Measured, until: elapsed(wanted.seconds), open: wanted.open };
+        let spec = SliceSpec {
+            kind: SliceKind::Measured,
+            until: elapsed(wanted.seconds),
+            open: wanted.open,
+        };
         self.open_connections(variant, spec.until)?;
         let before = looks(&mut self.living_of(variant)?.services);
         let start_ns = monotonic_ns();
@@ -73,24 +89,37 @@ impl RealEnvironment {
         let stacks = native.map(StackSampler::stop).unwrap_or_default();
         let disarm = |(service, arming): (&Running, Option<Arming>)| {
             let armed = service.agent.as_ref().zip(arming);
-            armed.map(|(host, arming)| host.disarm(arming, &stopped)).unwrap_or_default()
+            armed
+                .map(|(host, arming)| host.disarm(arming, &stopped))
+                .unwrap_or_default()
         };
         let results: Vec<Vec<AgentCapture>> = services.iter().zip(armings).map(disarm).collect();
         let looks = before.into_iter().zip(after).zip(results);
-        let observed = services.iter().zip(looks).map(|(service, ((before, after), results))| {
-            let (armed, folder, secrets) = (wanted_of(wanted.kind).is_some(), &folder, &plan.secrets);
-            let observation =
-                Observation { service, before: &before.1, after: &after.1, armed, results, folder, secrets };
-            let mut captured = CapturedService {
-                service: service.name.clone(),
-                directory: explaining::directory(&plan.variants[variant], &service.name),
-                cpu_ns: after.0.saturating_sub(before.0),
-                missing: observation.missing(),
-                processes: observation.processes(),
-            };
-            keep_stacks(&stacks, &mut captured, folder, &name);
-            captured
-        });
+        let observed = services
+            .iter()
+            .zip(looks)
+            .map(|(service, ((before, after), results))| {
+                let (armed, folder, secrets) =
+                    (wanted_of(wanted.kind).is_some(), &folder, &plan.secrets);
+                let observation = Observation {
+                    service,
+                    before: &before.1,
+                    after: &after.1,
+                    armed,
+                    results,
+                    folder,
+                    secrets,
+                };
+                let mut captured = CapturedService {
+                    service: service.name.clone(),
+                    directory: explaining::directory(&plan.variants[variant], &service.name),
+                    cpu_ns: after.0.saturating_sub(before.0),
+                    missing: observation.missing(),
+                    processes: observation.processes(),
+                };
+                keep_stacks(&stacks, &mut captured, folder, &name);
+                captured
+            });
         Ok(Capture {
             round: wanted.round,
             variant,
@@ -107,9 +136,16 @@ impl RealEnvironment {
     fn profiles_of_round(&self, round: u32) -> Result<ProfilesFolder> {
         let inside = format!("{}/round-{round}", record::PROFILES);
         let path = self.record.join(&inside);
-        DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(|error| {
-            Failure::Generator(format!("{}: cannot make the folder of profiles: {error}", path.display()))
-        })?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&path)
+            .map_err(|error| {
+                Failure::Generator(format!(
+                    "{}: cannot make the folder of profiles: {error}",
+                    path.display()
+                ))
+            })?;
         Ok(ProfilesFolder { inside, path })
     }
 
@@ -123,7 +159,11 @@ impl RealEnvironment {
                 host.wait_for_agents(HELLO_PATIENCE, &|| stop.is_requested());
             }
         }
-        if self.stop.is_requested() { Err(Failure::Interrupted) } else { Ok(()) }
+        if self.stop.is_requested() {
+            Err(Failure::Interrupted)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -135,8 +175,17 @@ fn arm(
     stopped: &dyn Fn() -> bool,
 ) -> Vec<Option<Arming>> {
     let arm = |service: &Running| {
-        let file = |agent: &ThreadAgent| folder.path.join(profile_name(variant, &service.name, agent, kind));
-        Some(service.agent.as_ref()?.arm(wanted_of(kind)?, &file, stopped))
+        let file = |agent: &ThreadAgent| {
+            folder
+                .path
+                .join(profile_name(variant, &service.name, agent, kind))
+        };
+        Some(
+            service
+                .agent
+                .as_ref()?
+                .arm(wanted_of(kind)?, &file, stopped),
+        )
     };
     services.iter().map(arm).collect()
 }
@@ -161,15 +210,25 @@ fn wanted_of(kind: CaptureKind) -> Option<CaptureOrder> {
     match kind {
         CaptureKind::Plain | CaptureKind::Native => None,
         CaptureKind::Counters => Some(CaptureOrder::Counters),
-        CaptureKind::Cpu => Some(CaptureOrder::Cpu { interval_us: CPU_INTERVAL_US }),
+        CaptureKind::Cpu => Some(CaptureOrder::Cpu {
+            interval_us: CPU_INTERVAL_US,
+        }),
         CaptureKind::Heap => Some(CaptureOrder::Heap),
     }
 }
 
 /// `VARIANT-SERVICE-PID.cpuprofile`; of a worker thread with its number behind that of the process.
 fn profile_name(variant: &str, service: &str, agent: &ThreadAgent, kind: CaptureKind) -> String {
-    let thread = if agent.thread == 0 { String::new() } else { format!("-{}", agent.thread) };
-    let ending = if kind == CaptureKind::Heap { "heapprofile" } else { "cpuprofile" };
+    let thread = if agent.thread == 0 {
+        String::new()
+    } else {
+        format!("-{}", agent.thread)
+    };
+    let ending = if kind == CaptureKind::Heap {
+        "heapprofile"
+    } else {
+        "cpuprofile"
+    };
     format!("{variant}-{service}-{}{thread}.{ending}", agent.pid)
 }
 
@@ -201,11 +260,18 @@ fn keep_stacks(
     variant: &str,
 ) {
     for process in &mut service.processes {
-        let Some(profile) = stacks.iter().find(|profile| profile.pid == process.pid) else { continue };
+        let Some(profile) = stacks.iter().find(|profile| profile.pid == process.pid) else {
+            continue;
+        };
         let name = format!("{variant}-{}-{}.native.json", service.service, process.pid);
         let file = folder.path.join(name);
         match written(profile, &file) {
-            Ok(bytes) => process.native = Some(ProfileFile { path: folder.named(&file), bytes }),
+            Ok(bytes) => {
+                process.native = Some(ProfileFile {
+                    path: folder.named(&file),
+                    bytes,
+                })
+            }
             Err(reason) => service.missing.push(Missing::new(Absence::Other, reason)),
         }
     }
@@ -213,7 +279,8 @@ fn keep_stacks(
 
 fn written(profile: &NativeProfile, file: &Path) -> Result<u64, String> {
     let text = serde_json::to_vec(profile).map_err(|error| error.to_string())?;
-    record::write_whole(file, &text).map_err(|error| format!("{}: not written: {error}", file.display()))?;
+    record::write_whole(file, &text)
+        .map_err(|error| format!("{}: not written: {error}", file.display()))?;
     Ok(text.len() as u64)
 }
 
@@ -253,7 +320,9 @@ impl Observation<'_> {
                 parent: now.parent,
                 command: command_line(&now.argv, self.secrets, COMMAND_BYTES_MAX),
                 threads: now.used_since(before),
-                agents: inside.map(|(agent, result)| self.seen(agent, *result)).collect(),
+                agents: inside
+                    .map(|(agent, result)| self.seen(agent, *result))
+                    .collect(),
                 native: None,
             }
         };
@@ -262,11 +331,22 @@ impl Observation<'_> {
 
     /// Agents that were to capture with their results, and those that are there beside them.
     fn agents(&self) -> Vec<(ThreadAgent, Option<&CaptureResult>)> {
-        let mut agents: Vec<(ThreadAgent, Option<&CaptureResult>)> =
-            self.results.iter().map(|(agent, result)| (agent.clone(), Some(result))).collect();
-        let there = self.service.agent.as_ref().map(AgentHostFolder::agents).unwrap_or_default();
+        let mut agents: Vec<(ThreadAgent, Option<&CaptureResult>)> = self
+            .results
+            .iter()
+            .map(|(agent, result)| (agent.clone(), Some(result)))
+            .collect();
+        let there = self
+            .service
+            .agent
+            .as_ref()
+            .map(AgentHostFolder::agents)
+            .unwrap_or_default();
         for agent in there {
-            if !agents.iter().any(|(known, _)| (known.pid, known.thread) == (agent.pid, agent.thread)) {
+            if !agents
+                .iter()
+                .any(|(known, _)| (known.pid, known.thread) == (agent.pid, agent.thread))
+            {
                 agents.push((agent, None));
             }
         }
@@ -289,7 +369,10 @@ impl Observation<'_> {
             None
         });
         let file = take.and_then(|take| take.file.as_ref());
-        let profile = file.map(|(file, bytes)| ProfileFile { path: self.folder.named(file), bytes: *bytes });
+        let profile = file.map(|(file, bytes)| ProfileFile {
+            path: self.folder.named(file),
+            bytes: *bytes,
+        });
         AgentSeen {
             thread: agent.thread,
             thread_id: agent.thread_id,
@@ -333,32 +416,60 @@ impl Observation<'_> {
                 Err(_) if lives => {}
                 Err(reason) => missing.push(Missing::new(Absence::Gone, of(reason))),
                 Ok(take) => {
-                    missing.extend(take.notes.iter().map(|note| Missing::new(Absence::Other, of(note))));
+                    missing.extend(
+                        take.notes
+                            .iter()
+                            .map(|note| Missing::new(Absence::Other, of(note))),
+                    );
                 }
             }
         }
-        let notes = self.service.agent.as_ref().map(AgentHostFolder::notes).unwrap_or_default();
-        missing.extend(notes.into_iter().map(|note| Missing::new(Absence::Other, note)));
+        let notes = self
+            .service
+            .agent
+            .as_ref()
+            .map(AgentHostFolder::notes)
+            .unwrap_or_default();
+        missing.extend(
+            notes
+                .into_iter()
+                .map(|note| Missing::new(Absence::Other, note)),
+        );
         missing
     }
 
     /// Processes that have no agent: each that runs Node.js by itself.
     fn without_agent(&self) -> Vec<Missing> {
-        const NO_PROFILE: &str = "CPU time is known by thread, and there is no profile of JavaScript";
+        const NO_PROFILE: &str =
+            "CPU time is known by thread, and there is no profile of JavaScript";
         if !self.after.iter().any(is_node) {
-            return vec![Missing::new(Absence::NotNode, format!("it does not run Node.js: {NO_PROFILE}"))];
+            return vec![Missing::new(
+                Absence::NotNode,
+                format!("it does not run Node.js: {NO_PROFILE}"),
+            )];
         }
         let agents = self.agents();
-        let has_one = |process: &ProcessThreads| agents.iter().any(|(agent, _)| agent.pid == process.id.pid);
-        let without = self.after.iter().filter(|process| is_node(process) && !has_one(process));
+        let has_one =
+            |process: &ProcessThreads| agents.iter().any(|(agent, _)| agent.pid == process.id.pid);
+        let without = self
+            .after
+            .iter()
+            .filter(|process| is_node(process) && !has_one(process));
         let why = |process: &ProcessThreads| {
             let reason = "the service sets NODE_OPTIONS itself when it starts it, or closes descriptors that it does not know";
-            Missing::new(Absence::Agent, format!("{} has no agent: {reason}", named(process, self.secrets)))
+            Missing::new(
+                Absence::Agent,
+                format!("{} has no agent: {reason}", named(process, self.secrets)),
+            )
         };
         without.take(PROCESSES_MAX).map(why).collect()
     }
 }
 
 fn named(process: &ProcessThreads, secrets: &Secrets) -> String {
-    format!("{} (pid {})", command_line(&process.argv, secrets, 80), process.id.pid)
+    format!(
+        "{} (pid {})",
+        command_line(&process.argv, secrets, 80),
+        process.id.pid
+    )
 }

@@ -29,7 +29,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(300);
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// Why nothing is known of what pods use.
-const PODS_HERE: &str = "its pods run on this machine, and what they use cannot be told from what others do";
+const PODS_HERE: &str =
+    "its pods run on this machine, and what they use cannot be told from what others do";
 
 /// What a trial loads that was not started.
 pub(super) struct LoadedTarget {
@@ -57,7 +58,9 @@ impl LoadedTarget {
 
     /// The pods behind it now, none behind a URL; `None` where nobody could look.
     pub fn pods(&self) -> Option<Vec<PodSeen>> {
-        self.cluster.as_ref().map_or(Some(Vec::new()), |cluster| Some(cluster.look().ok()?.pods))
+        self.cluster
+            .as_ref()
+            .map_or(Some(Vec::new()), |cluster| Some(cluster.look().ok()?.pods))
     }
 }
 
@@ -65,14 +68,28 @@ impl LoadedTarget {
 fn kept(service: &Service, place: String, address: &Address) -> record::DeployedSeen {
     let (service, address) = (service.name.clone(), address.to_string());
     let (addresses, pods) = (Vec::new(), Vec::new());
-    record::DeployedSeen { service, place, address, addresses, is_here: false, unseen: None, pods }
+    record::DeployedSeen {
+        service,
+        place,
+        address,
+        addresses,
+        is_here: false,
+        unseen: None,
+        pods,
+    }
 }
 
 impl RealEnvironment {
     /// What a variant loads, where that runs already, once it accepts connections, or a pod behind it is ready. Whether it is ready is for
     /// [`RealEnvironment::await_answers`].
-    pub(super) fn loaded_of(&mut self, index: usize, variant: &Variant) -> Result<Option<LoadedTarget>> {
-        let Some(service) = variant.entry_service() else { return Ok(None) };
+    pub(super) fn loaded_of(
+        &mut self,
+        index: usize,
+        variant: &Variant,
+    ) -> Result<Option<LoadedTarget>> {
+        let Some(service) = variant.entry_service() else {
+            return Ok(None);
+        };
         let until = Instant::now() + service.ready_timeout;
         loop {
             let looked = match (service.url(), service.deployed()) {
@@ -89,11 +106,19 @@ impl RealEnvironment {
     }
 
     /// A Service of a cluster, or why it is not ready yet; an error is one that waiting does not mend.
-    fn in_cluster(&self, service: &Service, wanted: &plan::Deployed) -> Result<Result<LoadedTarget>> {
+    fn in_cluster(
+        &self,
+        service: &Service,
+        wanted: &plan::Deployed,
+    ) -> Result<Result<LoadedTarget>> {
         let nobody = || Failure::Service(format!("{wanted}: nobody has looked for it"));
         let deployed = Arc::clone(self.deployed.at(wanted).ok_or_else(nobody)?);
         let failed = |error: &remote::Error| {
-            Failure::Service(format!("service {}: {error}{}", service.name, hinted(error.hint())))
+            Failure::Service(format!(
+                "service {}: {error}{}",
+                service.name,
+                hinted(error.hint())
+            ))
         };
         let behind = match deployed.look() {
             Ok(behind) => behind,
@@ -107,9 +132,18 @@ impl RealEnvironment {
         let address = Address::Tcp(behind.address);
         let is_here = have_pods_here(behind.pods.iter().map(|pod| pod.uid.as_str()));
         let (unseen, pods) = (is_here.then(|| PODS_HERE.to_owned()), behind.pods);
-        let kept =
-            record::DeployedSeen { is_here, unseen, pods, ..kept(service, deployed.place(), &address) };
-        Ok(Ok(LoadedTarget { address, kept, cluster: Some(deployed), watched: None }))
+        let kept = record::DeployedSeen {
+            is_here,
+            unseen,
+            pods,
+            ..kept(service, deployed.place(), &address)
+        };
+        Ok(Ok(LoadedTarget {
+            address,
+            kept,
+            cluster: Some(deployed),
+            watched: None,
+        }))
     }
 
     fn behind_url(
@@ -125,17 +159,29 @@ impl RealEnvironment {
             0 => expected(url, destinations),
             _ => reach(url, destinations, variant.load.sources.first().copied()),
         };
-        let reached = reached.map_err(|why| Failure::Service(format!("{}: {why}", self.called(service))))?;
+        let reached =
+            reached.map_err(|why| Failure::Service(format!("{}: {why}", self.called(service))))?;
         let unseen = || unseen(&self.plan, &self.destinations).remove(&index);
         let unseen = self.unseen.entry(index).or_insert_with(unseen);
-        let watched = unseen.as_ref().map_or_else(|| watched(url, &reached), |why| Err(why.clone()));
+        let watched = unseen
+            .as_ref()
+            .map_or_else(|| watched(url, &reached), |why| Err(why.clone()));
         watched.iter().for_each(WatchedProcesses::forget_peaks);
         let ReachedUrl { address, addresses } = reached;
         let (unseen, watched) = (watched.as_ref().err().cloned(), watched.ok());
         let is_here = watched.is_some() || works_here(&address);
-        let kept =
-            record::DeployedSeen { addresses, is_here, unseen, ..kept(service, url.origin(), &address) };
-        Ok(LoadedTarget { address, kept, cluster: None, watched })
+        let kept = record::DeployedSeen {
+            addresses,
+            is_here,
+            unseen,
+            ..kept(service, url.origin(), &address)
+        };
+        Ok(LoadedTarget {
+            address,
+            kept,
+            cluster: None,
+            watched,
+        })
     }
 
     /// Waits for a while before another look; `false` where there is no time for one.
@@ -159,7 +205,9 @@ impl RealEnvironment {
     /// Has every generator send a request over the way that its load will take, until each gets the response that `ready` asks for: whether
     /// this machine gets there says nothing of whether pods do.
     pub(super) fn await_answers(&mut self, variant: &Variant, address: &Address) -> Result<()> {
-        let Some(entry) = variant.entry_service() else { return Ok(()) };
+        let Some(entry) = variant.entry_service() else {
+            return Ok(());
+        };
         let Some((request, contract)) = asked(variant, entry, address, &self.plan.secrets)? else {
             return Ok(());
         };
@@ -186,11 +234,19 @@ impl RealEnvironment {
                 return turned_away(variant, &self.called(entry), &request, address, &counts);
             }
             let hopeless = hopeless(&counts);
-            if !self.looks_again(if hopeless.is_some() { Instant::now() } else { until })? {
+            if !self.looks_again(if hopeless.is_some() {
+                Instant::now()
+            } else {
+                until
+            })? {
                 let (why, hint) = hopeless.map_or_else(
                     || {
-                        let why = format!("not ready after {}", span(entry.ready_timeout.as_secs_f64()));
-                        let has_answer = entry.ready == Ready::Response && !counts.status.is_empty();
+                        let why = format!(
+                            "not ready after {}",
+                            span(entry.ready_timeout.as_secs_f64())
+                        );
+                        let has_answer =
+                            entry.ready == Ready::Response && !counts.status.is_empty();
                         (why, has_answer.then_some(ReadyResponse::HINT))
                     },
                     |(why, hint)| (why.to_owned(), Some(hint)),
@@ -234,17 +290,29 @@ fn asked(
         // Without having logged in any response would do.
         Ready::Response if variant.load.has_users() => None,
         // The path of a URL, which comes before it, may have a secret in it.
-        Ready::Http(path) => {
-            Some((RequestSpec::new("GET", &secrets.fill_request(path, false), &host), Contract::default()))
-        }
+        Ready::Http(path) => Some((
+            RequestSpec::new("GET", &secrets.fill_request(path, false), &host),
+            Contract::default(),
+        )),
         Ready::Response => {
             // With the fields that the load has; other methods may change something.
             let mut requests = requests(&variant.load, &host, secrets)?.into_iter();
             let own = || RequestSpec::new("GET", entry.url().map_or("/", |url| &url.path), &host);
             let request = requests.find(is_harmless).unwrap_or_else(own);
             let accepted = variant.ready_response();
-            let status = (100..=599).filter(|status| accepted.accepts(*status)).collect();
-            Some((RequestSpec { contract: None, ..request }, Contract { status, ..Contract::default() }))
+            let status = (100..=599)
+                .filter(|status| accepted.accepts(*status))
+                .collect();
+            Some((
+                RequestSpec {
+                    contract: None,
+                    ..request
+                },
+                Contract {
+                    status,
+                    ..Contract::default()
+                },
+            ))
         }
     })
 }
@@ -258,9 +326,17 @@ fn turned_away(
     address: &Address,
     counts: &Counts,
 ) -> Result<()> {
-    let own = variant.load.requests.iter().filter_map(|request| request.expect.as_ref());
+    let own = variant
+        .load
+        .requests
+        .iter()
+        .filter_map(|request| request.expect.as_ref());
     let contracts: Vec<&Contract> = std::iter::once(&variant.expect).chain(own).collect();
-    let expected = |status: &u16| contracts.iter().any(|contract| contract.accepts_status(*status));
+    let expected = |status: &u16| {
+        contracts
+            .iter()
+            .any(|contract| contract.accepts_status(*status))
+    };
     let Some((status, hint)) = counts
         .status
         .keys()
@@ -272,7 +348,11 @@ fn turned_away(
     let fetched = plain(&variant.load, address).and_then(|at| load::fetch(at, request, ANSWER_MAX));
     let headers = fetched.into_iter().flat_map(|fetched| fetched.headers);
     let told: String = headers
-        .filter(|(name, _)| ["location", "www-authenticate"].iter().any(|told| header::is_same(name, told)))
+        .filter(|(name, _)| {
+            ["location", "www-authenticate"]
+                .iter()
+                .any(|told| header::is_same(name, told))
+        })
         .map(|(name, value)| format!(", {name}: {value}"))
         .collect();
     Err(Failure::Service(format!(
@@ -286,18 +366,30 @@ fn turned_away(
 /// What to do about a status that says that somebody else is to be asked, or by somebody else.
 fn turning(status: u16) -> Option<&'static str> {
     match status {
-        301 | 302 | 303 | 307 | 308 => Some("redirects are not followed: name the URL that it leads to"),
-        401 | 403 | 407 => {
-            Some("who may ask is told by a header: `load.headers` (-H), such as 'Authorization: Bearer …'")
+        301 | 302 | 303 | 307 | 308 => {
+            Some("redirects are not followed: name the URL that it leads to")
         }
+        401 | 403 | 407 => Some(
+            "who may ask is told by a header: `load.headers` (-H), such as 'Authorization: Bearer …'",
+        ),
         _ => None,
     }
 }
 
 /// What came back: `status 503`, `no answer: refused (connect)`.
 fn answers(counts: &record::Counts) -> String {
-    let status = counts.status.keys().map(|status| format!("status {status}"));
-    let errors = counts.errors.iter().map(|error| format!("no answer: {} ({})", error.cause, error.phase));
+    let status = counts
+        .status
+        .keys()
+        .map(|status| format!("status {status}"));
+    let errors = counts
+        .errors
+        .iter()
+        .map(|error| format!("no answer: {} ({})", error.cause, error.phase));
     let all: Vec<String> = status.chain(errors).collect();
-    if all.is_empty() { "no answer".to_owned() } else { all.join(", ") }
+    if all.is_empty() {
+        "no answer".to_owned()
+    } else {
+        all.join(", ")
+    }
 }

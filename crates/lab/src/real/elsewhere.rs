@@ -48,7 +48,14 @@ impl Elsewhere {
         let (plan, stop) = (Arc::clone(plan), stop.clone());
         let (fleet, gone) = (None, BTreeMap::new());
         let elsewhere = !plan.generators.is_here();
-        elsewhere.then(|| Elsewhere { plan, run, arguments, stop, fleet, gone })
+        elsewhere.then(|| Elsewhere {
+            plan,
+            run,
+            arguments,
+            stop,
+            fleet,
+            gone,
+        })
     }
 
     /// Has all generators there.
@@ -59,11 +66,14 @@ impl Elsewhere {
             return mended;
         }
         let channels = self.opened(watch, remote::generators)?;
-        let fleet =
-            Fleet::connect(channels).map_err(|errors| listed(errors.iter().map(FleetError::to_string)))?;
+        let fleet = Fleet::connect(channels)
+            .map_err(|errors| listed(errors.iter().map(FleetError::to_string)))?;
         let generators = fleet.generators();
         self.fleet = Some(fleet);
-        Ok(Connected { generators, lost: Vec::new() })
+        Ok(Connected {
+            generators,
+            lost: Vec::new(),
+        })
     }
 
     /// Replaces those that are gone, with one attempt each.
@@ -71,7 +81,10 @@ impl Elsewhere {
         let (missing, names) = (fleet.missing(), fleet.generators());
         let lost = self.named(&names, &fleet.take_lost());
         if missing.is_empty() {
-            return Ok(Connected { generators: Vec::new(), lost });
+            return Ok(Connected {
+                generators: Vec::new(),
+                lost,
+            });
         }
         let mut given_up = Vec::new();
         for places in remote::together(&self.plan.generators, &missing) {
@@ -80,23 +93,36 @@ impl Elsewhere {
                 Err(Failure::Generator(why)) => given_up.extend(places.iter().map(|place| {
                     let first = self.gone.get(place).cloned().unwrap_or_default();
                     let why = format!("{first}, and could not be replaced: {why}");
-                    LostGenerator { generator: names[*place].name.clone(), why }
+                    LostGenerator {
+                        generator: names[*place].name.clone(),
+                        why,
+                    }
                 })),
                 Err(failure) => return Err(failure),
             }
         }
         if given_up.is_empty() {
-            Ok(Connected { generators: fleet.generators(), lost })
+            Ok(Connected {
+                generators: fleet.generators(),
+                lost,
+            })
         } else {
             Err(Failure::GeneratorsLost(given_up))
         }
     }
 
     /// Puts others in the places of those that are gone.
-    fn replace(&mut self, fleet: &mut Fleet, places: &[usize], watch: ConnectWatch<'_>) -> Result<()> {
+    fn replace(
+        &mut self,
+        fleet: &mut Fleet,
+        places: &[usize],
+        watch: ConnectWatch<'_>,
+    ) -> Result<()> {
         let channels = self.opened(watch, |wanted| remote::again(wanted, places))?;
         for (place, channel) in places.iter().zip(channels) {
-            fleet.replace(*place, channel).map_err(|error| Failure::Generator(error.to_string()))?;
+            fleet
+                .replace(*place, channel)
+                .map_err(|error| Failure::Generator(error.to_string()))?;
             self.gone.remove(place);
         }
         Ok(())
@@ -109,7 +135,8 @@ impl Elsewhere {
     ) -> Result<T> {
         let here = || generate_here(self.arguments);
         let cancelled = || self.stop.is_requested();
-        let mut watch = |waiting: &[String], for_now: Duration| watch(Connecting { waiting, for_now });
+        let mut watch =
+            |waiting: &[String], for_now: Duration| watch(Connecting { waiting, for_now });
         let mut wanted = WantedGenerators {
             generators: &self.plan.generators,
             run: &self.run,
@@ -149,7 +176,11 @@ impl Elsewhere {
         let stop = self.stop.clone();
         let local = usize::try_from(self.plan.generators.local).unwrap_or(usize::MAX);
         let fleet = self.fleet()?;
-        let FleetWindow { counts, parts, lost } = fleet.run(until, &|| stop.is_requested());
+        let FleetWindow {
+            counts,
+            parts,
+            lost,
+        } = fleet.run(until, &|| stop.is_requested());
         // Who does not say how far it came may have sent much.
         if stop.is_requested() && parts.len() < fleet.clocks().count() {
             return Err(Failure::Interrupted);
@@ -157,8 +188,13 @@ impl Elsewhere {
         if !lost.is_empty() {
             return Err(self.lost(lost));
         }
-        let parts =
-            parts.into_iter().enumerate().map(|(place, part)| GeneratorPart { here: place < local, ..part });
+        let parts = parts
+            .into_iter()
+            .enumerate()
+            .map(|(place, part)| GeneratorPart {
+                here: place < local,
+                ..part
+            });
         Ok((counts, parts.collect()))
     }
 
@@ -175,29 +211,47 @@ impl Elsewhere {
     }
 
     fn fleet(&mut self) -> Result<&mut Fleet> {
-        self.fleet.as_mut().ok_or_else(|| Failure::Generator("the generators are not connected".into()))
+        self.fleet
+            .as_mut()
+            .ok_or_else(|| Failure::Generator("the generators are not connected".into()))
     }
 
     fn all(&mut self, call: impl FnOnce(&mut Fleet) -> Result<(), Vec<FleetError>>) -> Result<()> {
         let done = call(self.fleet()?);
-        done.map_err(|errors| match errors.iter().find(|error| error.is_refusal) {
-            // Another in its place would refuse it too.
-            Some(error) => Failure::Generator(error.to_string()),
-            None => self.lost(errors),
-        })
+        done.map_err(
+            |errors| match errors.iter().find(|error| error.is_refusal) {
+                // Another in its place would refuse it too.
+                Some(error) => Failure::Generator(error.to_string()),
+                None => self.lost(errors),
+            },
+        )
     }
 
     fn lost(&mut self, errors: Vec<FleetError>) -> Failure {
-        let names = self.fleet.as_ref().map(Fleet::generators).unwrap_or_default();
+        let names = self
+            .fleet
+            .as_ref()
+            .map(Fleet::generators)
+            .unwrap_or_default();
         Failure::GeneratorsLost(self.named(&names, &errors))
     }
 
     /// Those that are gone, of these generators; it is kept in mind why.
-    fn named(&mut self, generators: &[ConnectedGenerator], errors: &[FleetError]) -> Vec<LostGenerator> {
+    fn named(
+        &mut self,
+        generators: &[ConnectedGenerator],
+        errors: &[FleetError],
+    ) -> Vec<LostGenerator> {
         let lost = errors.iter().map(|error| {
-            let place = generators.iter().position(|there| there.name == error.generator);
-            self.gone.extend(place.map(|place| (place, error.to_string())));
-            LostGenerator { generator: error.generator.clone(), why: error.to_string() }
+            let place = generators
+                .iter()
+                .position(|there| there.name == error.generator);
+            self.gone
+                .extend(place.map(|place| (place, error.to_string())));
+            LostGenerator {
+                generator: error.generator.clone(),
+                why: error.to_string(),
+            }
         });
         lost.collect()
     }
@@ -219,9 +273,17 @@ fn divided(
 ) -> Vec<LoadSpec> {
     let cpus_here = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     let threads = |place: u32, connections: u32| {
-        let processors = generators.get(place as usize).map_or(1, |generator| generator.processors);
+        let processors = generators
+            .get(place as usize)
+            .map_or(1, |generator| generator.processors);
         let elsewhere = || processors.min(connections / CONNECTIONS_PER_THREAD);
-        let fitting = || if place < local { cpus_here / local.max(1) } else { elsewhere() };
+        let fitting = || {
+            if place < local {
+                cpus_here / local.max(1)
+            } else {
+                elsewhere()
+            }
+        };
         threads.unwrap_or_else(fitting).max(1)
     };
     let count = u32::try_from(generators.len()).unwrap_or(u32::MAX);
@@ -230,10 +292,17 @@ fn divided(
         let cpus = if index < local { cpus } else { &[] };
         let first = next;
         next += spec.threads as usize;
-        let taken = (first..next).filter_map(|thread| cpus.get(thread % cpus.len().max(1)).copied());
-        LoadSpec { cpus: taken.collect(), ..spec }
+        let taken =
+            (first..next).filter_map(|thread| cpus.get(thread % cpus.len().max(1)).copied());
+        LoadSpec {
+            cpus: taken.collect(),
+            ..spec
+        }
     };
-    (0..).zip(spec.divided_among(count, threads)).map(&mut place).collect()
+    (0..)
+        .zip(spec.divided_among(count, threads))
+        .map(&mut place)
+        .collect()
 }
 
 /// One below the other.
@@ -248,7 +317,11 @@ mod tests {
     use super::*;
 
     fn generator(processors: u32) -> ConnectedGenerator {
-        ConnectedGenerator { name: "g".into(), host: "h".into(), processors }
+        ConnectedGenerator {
+            name: "g".into(),
+            host: "h".into(),
+            processors,
+        }
     }
 
     fn parts(
@@ -257,10 +330,15 @@ mod tests {
         generators: &[ConnectedGenerator],
     ) -> Vec<(u32, u32, Vec<usize>)> {
         let address = Address::Tcp("127.0.0.1:1".parse().expect("an address"));
-        let spec =
-            LoadSpec { connections, ..LoadSpec::new(address, vec![RequestSpec::new("GET", "/", "a")]) };
+        let spec = LoadSpec {
+            connections,
+            ..LoadSpec::new(address, vec![RequestSpec::new("GET", "/", "a")])
+        };
         let parts = divided(&spec, threads, (2, &[6, 7]), generators);
-        parts.into_iter().map(|part| (part.connections, part.threads, part.cpus)).collect()
+        parts
+            .into_iter()
+            .map(|part| (part.connections, part.threads, part.cpus))
+            .collect()
     }
 
     #[test]
@@ -268,15 +346,27 @@ mod tests {
         let all = [generator(8), generator(8), generator(8), generator(2)];
         assert_eq!(
             parts(400, None, &all),
-            [(100, 1, vec![6]), (100, 1, vec![7]), (100, 3, vec![]), (100, 2, vec![])]
+            [
+                (100, 1, vec![6]),
+                (100, 1, vec![7]),
+                (100, 3, vec![]),
+                (100, 2, vec![])
+            ]
         );
         assert_eq!(
             parts(402, Some(2), &all),
-            [(101, 2, vec![6, 7]), (101, 2, vec![6, 7]), (100, 2, vec![]), (100, 2, vec![])]
+            [
+                (101, 2, vec![6, 7]),
+                (101, 2, vec![6, 7]),
+                (100, 2, vec![]),
+                (100, 2, vec![])
+            ]
         );
         // Few connections are no reason for threads that have one each.
         assert!(
-            parts(8, None, &all).iter().all(|(connections, threads, _)| (*connections, *threads) == (2, 1))
+            parts(8, None, &all)
+                .iter()
+                .all(|(connections, threads, _)| (*connections, *threads) == (2, 1))
         );
     }
 }

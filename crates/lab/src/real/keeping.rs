@@ -21,8 +21,13 @@ pub(super) fn uses(
     after: &[SampledUsage],
     wanted: impl Fn(&SampledUsage) -> bool,
 ) -> Vec<ServiceUse> {
-    let pairs = before.iter().zip(after).filter(|(before, _)| wanted(before));
-    pairs.map(|(before, after)| service_use(&before.service, &before.sample, &after.sample)).collect()
+    let pairs = before
+        .iter()
+        .zip(after)
+        .filter(|(before, _)| wanted(before));
+    pairs
+        .map(|(before, after)| service_use(&before.service, &before.sample, &after.sample))
+        .collect()
 }
 
 fn service_use(name: &str, before: &UsageSample, after: &UsageSample) -> ServiceUse {
@@ -61,16 +66,31 @@ fn service_use(name: &str, before: &UsageSample, after: &UsageSample) -> Service
 /// The engine's counts as the record keeps them: what came of each request where there are several, with the latencies of the one that
 /// the design chooses by its name in the place of those of all.
 pub(super) fn kept(mut counts: Counts, endpoint: Option<&str>) -> Counts {
-    if let Some(chosen) = counts.endpoints.iter().find(|found| Some(found.name.as_str()) == endpoint) {
+    if let Some(chosen) = counts
+        .endpoints
+        .iter()
+        .find(|found| Some(found.name.as_str()) == endpoint)
+    {
         let (mut latency, mut response) = (Latencies::new(), Latencies::new());
-        for EndpointOutcome { status: _, response: of_outcome, latency: own } in &chosen.outcomes {
+        for EndpointOutcome {
+            status: _,
+            response: of_outcome,
+            latency: own,
+        } in &chosen.outcomes
+        {
             latency.merge(own);
             response.merge(of_outcome);
         }
         counts.latency = latency;
-        counts.open.iter_mut().for_each(|open| open.response.clone_from(&response));
+        counts
+            .open
+            .iter_mut()
+            .for_each(|open| open.response.clone_from(&response));
     }
-    counts.open.iter_mut().for_each(|open| open.due_per_100_ms.clear());
+    counts
+        .open
+        .iter_mut()
+        .for_each(|open| open.due_per_100_ms.clear());
     if counts.endpoints.len() == 1 {
         counts.endpoints.clear();
     }
@@ -86,7 +106,11 @@ const CONTENTS_MAX: usize = 2;
 
 /// Adds the contents of a window's sampled responses.
 pub(super) fn keep_contents(contents: &mut BTreeMap<String, Vec<ContentSeen>>, counts: &Counts) {
-    for endpoint in counts.endpoints.iter().filter(|endpoint| !endpoint.contents.is_empty()) {
+    for endpoint in counts
+        .endpoints
+        .iter()
+        .filter(|endpoint| !endpoint.contents.is_empty())
+    {
         let kept = contents.entry(endpoint.name.clone()).or_default();
         for seen in &endpoint.contents {
             match kept.iter().position(|known| known.sha256 == seen.sha256) {
@@ -114,9 +138,17 @@ mod tests {
     fn outcome(status: Option<u16>, ms: &[u64]) -> EndpointOutcome {
         let mut response = Latencies::new();
         for ms in ms {
-            if status.is_some() { response.record(ms * 1_000_000) } else { response.censor(ms * 1_000_000) }
+            if status.is_some() {
+                response.record(ms * 1_000_000)
+            } else {
+                response.censor(ms * 1_000_000)
+            }
         }
-        EndpointOutcome { status, latency: response.clone(), response }
+        EndpointOutcome {
+            status,
+            latency: response.clone(),
+            response,
+        }
     }
 
     #[test]
@@ -133,33 +165,80 @@ mod tests {
                 contents: texts.iter().map(|text| seen(text)).collect(),
                 ..EndpointCounts::new("POST /")
             };
-            keep_contents(&mut contents, &Counts { endpoints: vec![endpoint], ..Counts::default() });
+            keep_contents(
+                &mut contents,
+                &Counts {
+                    endpoints: vec![endpoint],
+                    ..Counts::default()
+                },
+            );
         }
-        let counts: Vec<_> = contents["POST /"].iter().map(|of| (of.sha256.as_str(), of.count)).collect();
+        let counts: Vec<_> = contents["POST /"]
+            .iter()
+            .map(|of| (of.sha256.as_str(), of.count))
+            .collect();
         assert_eq!(counts, [("a", 3), ("b", 1)]);
     }
 
     #[test]
     fn the_latencies_kept_are_those_of_the_chosen_endpoint_however_its_requests_ended() {
         let ping = EndpointCounts {
-            outcomes: vec![outcome(Some(200), &[1, 2]), outcome(Some(503), &[3]), outcome(None, &[4])],
+            outcomes: vec![
+                outcome(Some(200), &[1, 2]),
+                outcome(Some(503), &[3]),
+                outcome(None, &[4]),
+            ],
             ..EndpointCounts::new("ping")
         };
         let outcomes = vec![outcome(Some(200), &[100, 200, 300])];
-        let auth = EndpointCounts { outcomes, sent: 3, successful: 2, ..EndpointCounts::new("auth") };
+        let auth = EndpointCounts {
+            outcomes,
+            sent: 3,
+            successful: 2,
+            ..EndpointCounts::new("auth")
+        };
         let counts = || {
             let mut open = OpenLoop::default();
             (0..7).for_each(|_| open.response.record(1));
             let endpoints = vec![ping.clone(), auth.clone()];
-            Counts { endpoints, open: Some(Box::new(open)), ..Counts::default() }
+            Counts {
+                endpoints,
+                open: Some(Box::new(open)),
+                ..Counts::default()
+            }
         };
         let of_ping = kept(counts(), Some("ping"));
         let response = &of_ping.open.as_ref().expect("it was at a rate").response;
-        assert_eq!((response.count(), response.censored(), of_ping.latency.count()), (4, 1, 4));
-        assert_eq!((of_ping.endpoints[1].sent, of_ping.endpoints[1].failed()), (3, 1));
-        assert!(of_ping.endpoints.iter().all(|endpoint| endpoint.outcomes.is_empty()));
+        assert_eq!(
+            (
+                response.count(),
+                response.censored(),
+                of_ping.latency.count()
+            ),
+            (4, 1, 4)
+        );
+        assert_eq!(
+            (of_ping.endpoints[1].sent, of_ping.endpoints[1].failed()),
+            (3, 1)
+        );
+        assert!(
+            of_ping
+                .endpoints
+                .iter()
+                .all(|endpoint| endpoint.outcomes.is_empty())
+        );
         let of_all = kept(counts(), None);
         assert_eq!(of_all.open.expect("it was at a rate").response.count(), 7);
-        assert!(kept(Counts { endpoints: vec![auth], ..Counts::default() }, None).endpoints.is_empty());
+        assert!(
+            kept(
+                Counts {
+                    endpoints: vec![auth],
+                    ..Counts::default()
+                },
+                None
+            )
+            .endpoints
+            .is_empty()
+        );
     }
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use load::{
-    Address, Arrivals, ClientCertificate, FirstRequest, Generator, LoadError, LoadSpec, RequestSpec, TlsSpec,
-    Trust, Until, Users, Values,
+    Address, Arrivals, ClientCertificate, FirstRequest, Generator, LoadError, LoadSpec,
+    RequestSpec, TlsSpec, Trust, Until, Users, Values,
 };
 use model::{AskedOpen, FailureKind};
 use plan::{Generators, Load, Plan, Secrets, Variant};
@@ -49,7 +49,16 @@ impl RealEnvironment {
     ) -> Result<Loader> {
         let (threads, cpus) = (variant.load.threads, &self.division.generator);
         let wanted = threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1));
-        let arrivals = |AskedOpen { ask: _, rate, process, seed }| Arrivals::Open { rate, process, seed };
+        let arrivals = |AskedOpen {
+                            ask: _,
+                            rate,
+                            process,
+                            seed,
+                        }| Arrivals::Open {
+            rate,
+            process,
+            seed,
+        };
         let spec = spec(&self.plan, variant, address)?;
         let spec = LoadSpec {
             driver: self.driver,
@@ -71,10 +80,12 @@ impl RealEnvironment {
         network: Option<&NetworkPair>,
     ) -> Result<Loader> {
         match &mut self.elsewhere {
-            Some(elsewhere) => {
-                elsewhere.give(&spec, threads, &self.division.generator).map(|()| Loader::Elsewhere)
+            Some(elsewhere) => elsewhere
+                .give(&spec, threads, &self.division.generator)
+                .map(|()| Loader::Elsewhere),
+            None => {
+                at_client(network, || Generator::start(spec).map_err(not_started)).map(Loader::Here)
             }
-            None => at_client(network, || Generator::start(spec).map_err(not_started)).map(Loader::Here),
         }
     }
 
@@ -82,7 +93,9 @@ impl RealEnvironment {
     pub(super) fn unload(&mut self, loader: Loader) {
         match (loader, &mut self.elsewhere) {
             (Loader::Here(generator), _) => drop(generator),
-            (Loader::Elsewhere, elsewhere) => elsewhere.iter_mut().for_each(|elsewhere| elsewhere.rest()),
+            (Loader::Elsewhere, elsewhere) => {
+                elsewhere.iter_mut().for_each(|elsewhere| elsewhere.rest())
+            }
         }
     }
 
@@ -120,7 +133,12 @@ impl RealEnvironment {
             };
             failure.example = self.plan.secrets.mask(name, &failure.example);
         }
-        let endpoint = self.plan.design.endpoint.as_ref().map(|endpoint| endpoint.name.as_str());
+        let endpoint = self
+            .plan
+            .design
+            .endpoint
+            .as_ref()
+            .map(|endpoint| endpoint.name.as_str());
         Ok(Slice {
             block: living.block,
             variant,
@@ -129,7 +147,11 @@ impl RealEnvironment {
             asked: None,
             connections: self.plan.variants[variant].load.connections,
             waits: false,
-            counts: if alone { counts } else { kept(counts, endpoint) },
+            counts: if alone {
+                counts
+            } else {
+                kept(counts, endpoint)
+            },
             generators,
             services: Vec::new(),
             machine: MachineUse::default(),
@@ -137,7 +159,11 @@ impl RealEnvironment {
     }
 
     /// One window of a load that belongs to no living trial.
-    pub(super) fn run(&mut self, loader: &mut Loader, until: Until) -> Result<(Counts, Vec<GeneratorPart>)> {
+    pub(super) fn run(
+        &mut self,
+        loader: &mut Loader,
+        until: Until,
+    ) -> Result<(Counts, Vec<GeneratorPart>)> {
         prepare(loader, &mut self.elsewhere, &self.stop, until)?;
         ran(loader, &mut self.elsewhere, until)
     }
@@ -145,14 +171,31 @@ impl RealEnvironment {
     /// Gives a trial a generator for the window to come: of a closed loop the one it has, unless its connections were idle while other
     /// trials had their turn; of an open loop a new one, for at a low rate they are idle also within a slice. Those of a new one are
     /// opened before the window.
-    pub(super) fn renew_generator(&mut self, variant: usize, open: Option<AskedOpen>) -> Result<()> {
+    pub(super) fn renew_generator(
+        &mut self,
+        variant: usize,
+        open: Option<AskedOpen>,
+    ) -> Result<()> {
         let living = self.living_of(variant)?;
-        if open.is_none() && living.idle_since.is_none_or(|since| since.elapsed() < IDLE_MAX) {
+        if open.is_none()
+            && living
+                .idle_since
+                .is_none_or(|since| since.elapsed() < IDLE_MAX)
+        {
             return Ok(());
         }
-        let (address, seed, network) = (living.address.clone(), living.requests_seed, living.network.take());
+        let (address, seed, network) = (
+            living.address.clone(),
+            living.requests_seed,
+            living.network.take(),
+        );
         let plan = self.plan.clone();
-        let renewed = self.loader(&plan.variants[variant], &address, (open, seed), network.as_ref());
+        let renewed = self.loader(
+            &plan.variants[variant],
+            &address,
+            (open, seed),
+            network.as_ref(),
+        );
         let living = self.living_of(variant)?;
         living.network = network;
         (living.loader, living.idle_since) = (renewed?, None);
@@ -177,22 +220,38 @@ impl RealEnvironment {
         // A new generator opens its connections while the last one still has its own, and other trials keep theirs.
         let ours = (own / (self.plan.variants.len() as u64 + 1)).saturating_sub(FILES_BESIDE);
         let ours = (ours, format!("Proofload may open {own} files (ulimit -Hn)"));
-        let entry = self.living.iter().find(|living| living.variant == variant)?.services.last();
+        let entry = self
+            .living
+            .iter()
+            .find(|living| living.variant == variant)?
+            .services
+            .last();
         let processes = entry.map(|entry| entry.processes(&[]));
         let limits = processes
             .iter()
             .flatten()
             .filter_map(|process| Some(machine::process::files_limits(process.id.pid)?.0));
         let theirs = limits.min().map(|files| {
-            (files.saturating_sub(FILES_BESIDE), format!("the service may open {files} files (ulimit -n)"))
+            (
+                files.saturating_sub(FILES_BESIDE),
+                format!("the service may open {files} files (ulimit -n)"),
+            )
         });
-        let (most, why) = [Some(ours), theirs].into_iter().flatten().min_by_key(|(most, _)| *most)?;
+        let (most, why) = [Some(ours), theirs]
+            .into_iter()
+            .flatten()
+            .min_by_key(|(most, _)| *most)?;
         Some((u32::try_from(most).unwrap_or(u32::MAX).max(1), why))
     }
 }
 
 /// Opens the connections that the next window needs.
-fn prepare(loader: &mut Loader, elsewhere: &mut Option<Elsewhere>, stop: &Stop, until: Until) -> Result<()> {
+fn prepare(
+    loader: &mut Loader,
+    elsewhere: &mut Option<Elsewhere>,
+    stop: &Stop,
+    until: Until,
+) -> Result<()> {
     match (loader, elsewhere) {
         (Loader::Here(generator), _) => {
             stop.watch(generator.handle());
@@ -249,28 +308,52 @@ const CONNECT_BYTES: u64 = 200;
 
 /// The link that a load asks for; `None` is loopback.
 pub(super) fn network(load: &Load) -> Result<Option<NetworkPair>> {
-    load.network.as_ref().map(NetworkPair::make).transpose().map_err(no_way)
+    load.network
+        .as_ref()
+        .map(NetworkPair::make)
+        .transpose()
+        .map_err(no_way)
 }
 
 /// Does `job` where the client is. The generator's threads and connections, made there, stay there.
-pub(super) fn at_client<T>(network: Option<&NetworkPair>, job: impl FnOnce() -> Result<T>) -> Result<T> {
-    let _there = network.map(|network| network.client.visit()).transpose().map_err(no_way)?;
+pub(super) fn at_client<T>(
+    network: Option<&NetworkPair>,
+    job: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    let _there = network
+        .map(|network| network.client.visit())
+        .transpose()
+        .map_err(no_way)?;
     job()
 }
 
 /// Does `job` where the services are, so that they stay there. Looks at whether they are ready have no link to cross.
-pub(super) fn at_services<T>(network: Option<&NetworkPair>, job: impl FnOnce() -> Result<T>) -> Result<T> {
-    let _there = network.map(|network| network.services.visit()).transpose().map_err(no_way)?;
+pub(super) fn at_services<T>(
+    network: Option<&NetworkPair>,
+    job: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    let _there = network
+        .map(|network| network.services.visit())
+        .transpose()
+        .map_err(no_way)?;
     job()
 }
 
 /// How long a connection may take to open: two round trips more on a link, and the time that it takes to carry the
 /// first frames of all connections, which are opened within a second.
 pub(super) fn connect_timeout(load: &Load, generators: &Generators) -> Duration {
-    let without = if generators.is_elsewhere() { CONNECT_TIMEOUT_ELSEWHERE } else { CONNECT_TIMEOUT };
-    let Some(link) = &load.network else { return without };
+    let without = if generators.is_elsewhere() {
+        CONNECT_TIMEOUT_ELSEWHERE
+    } else {
+        CONNECT_TIMEOUT
+    };
+    let Some(link) = &load.network else {
+        return without;
+    };
     let frames = u64::from(load.connections) * CONNECT_BYTES * 8;
-    let queue = link.rate_bit_per_s.map_or(0.0, |rate| frames as f64 / rate as f64);
+    let queue = link
+        .rate_bit_per_s
+        .map_or(0.0, |rate| frames as f64 / rate as f64);
     CONNECT_TIMEOUT + link.delay.unwrap_or_default() * 4 + Duration::from_secs_f64(queue)
 }
 
@@ -330,13 +413,23 @@ pub fn check_load(plan: &Plan) -> Result<(), LabError> {
     let address = Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
     let check = |variant: &Variant| {
         // Generators elsewhere, or at a link's other end, have addresses of their own.
-        let spec = LoadSpec { sources: Vec::new(), ..spec(plan, variant, &address)? };
+        let spec = LoadSpec {
+            sources: Vec::new(),
+            ..spec(plan, variant, &address)?
+        };
         spec.check().map_err(not_started)
     };
-    let alike =
-        model::grouped(plan.variants.iter().map(|variant| ((&variant.load, &variant.expect), variant)));
-    let failure = alike.into_iter().find_map(|(_, variants)| check(variants[0]).err());
-    failure.map_or(Ok(()), |failure| Err(LabError::Refused(plan.secrets.hide(&failure.to_string()))))
+    let alike = model::grouped(
+        plan.variants
+            .iter()
+            .map(|variant| ((&variant.load, &variant.expect), variant)),
+    );
+    let failure = alike
+        .into_iter()
+        .find_map(|(_, variants)| check(variants[0]).err());
+    failure.map_or(Ok(()), |failure| {
+        Err(LabError::Refused(plan.secrets.hide(&failure.to_string())))
+    })
 }
 
 /// What a variant sends again and again, to the host and port that its `Host` field shall name.
@@ -344,17 +437,33 @@ pub fn check_load(plan: &Plan) -> Result<(), LabError> {
 /// # Errors
 /// [`Failure::Refused`], with what is wrong with a file.
 pub(super) fn requests(load: &Load, host: &str, secrets: &Secrets) -> Result<Vec<RequestSpec>> {
-    let all = load.requests.iter().enumerate().filter(|(_, request)| !request.once);
-    all.map(|(index, _)| one(load, index, host, secrets)).collect()
+    let all = load
+        .requests
+        .iter()
+        .enumerate()
+        .filter(|(_, request)| !request.once);
+    all.map(|(index, _)| one(load, index, host, secrets))
+        .collect()
 }
 
 /// What it sends once for each user, and what else users have.
 fn users(load: &Load, host: &str, secrets: &Secrets) -> Result<Users> {
-    let first = load.requests.iter().enumerate().filter(|(_, request)| request.once);
+    let first = load
+        .requests
+        .iter()
+        .enumerate()
+        .filter(|(_, request)| request.once);
     let first = first.map(|(index, request)| {
-        Ok(FirstRequest { request: one(load, index, host, secrets)?, capture: request.capture.clone() })
+        Ok(FirstRequest {
+            request: one(load, index, host, secrets)?,
+            capture: request.capture.clone(),
+        })
     });
-    Ok(Users { first: first.collect::<Result<_>>()?, cookies: load.cookies, think: load.think })
+    Ok(Users {
+        first: first.collect::<Result<_>>()?,
+        cookies: load.cookies,
+        think: load.think,
+    })
 }
 
 fn one(load: &Load, index: usize, host: &str, secrets: &Secrets) -> Result<RequestSpec> {
@@ -387,7 +496,10 @@ fn one(load: &Load, index: usize, host: &str, secrets: &Secrets) -> Result<Reque
         weight: *weight,
         method: method.clone(),
         path,
-        headers: headers.iter().map(|(name, value)| (name.clone(), filled(value))).collect(),
+        headers: headers
+            .iter()
+            .map(|(name, value)| (name.clone(), filled(value)))
+            .collect(),
         body,
         host: host.to_owned(),
         values: values.as_deref().map(self::values).transpose()?,
@@ -409,7 +521,14 @@ fn name(request: &plan::Request, sent: &str) -> String {
 /// # Errors
 /// [`Failure::Refused`], if that cannot be read.
 pub(super) fn tls(tls: &plan::Tls) -> Result<TlsSpec> {
-    let plan::Tls { ca, server_name, insecure, cert, key, resumption } = tls;
+    let plan::Tls {
+        ca,
+        server_name,
+        insecure,
+        cert,
+        key,
+        resumption,
+    } = tls;
     let trust = match (ca, insecure) {
         (_, true) => Trust::Anything,
         (Some(file), false) => Trust::Authorities(read(file)?),
@@ -418,17 +537,29 @@ pub(super) fn tls(tls: &plan::Tls) -> Result<TlsSpec> {
     let server_name = server_name.clone().unwrap_or_default();
     let of_client = |cert: &PathBuf| -> Result<ClientCertificate> {
         let key = key.as_ref().unwrap_or(cert);
-        Ok(ClientCertificate { chain: read(cert)?, key: read(key)? })
+        Ok(ClientCertificate {
+            chain: read(cert)?,
+            key: read(key)?,
+        })
     };
     let client = cert.as_ref().map(of_client).transpose()?;
-    Ok(TlsSpec { server_name, trust, resumption: *resumption, client })
+    Ok(TlsSpec {
+        server_name,
+        trust,
+        resumption: *resumption,
+        client,
+    })
 }
 
 /// Reads rows of values; the end of the file's name says in which form.
 fn values(file: &Path) -> Result<Values> {
     let is_csv = file.extension().is_some_and(|end| end == "csv");
     let bytes = read(file)?;
-    let rows = if is_csv { Values::csv(&bytes) } else { Values::jsonl(&bytes) };
+    let rows = if is_csv {
+        Values::csv(&bytes)
+    } else {
+        Values::jsonl(&bytes)
+    };
     rows.map_err(|error| Failure::Refused(format!("values {}: {error}", file.display())))
 }
 

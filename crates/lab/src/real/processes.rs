@@ -36,24 +36,43 @@ impl ProcessWatch {
     pub fn of(plan: &Plan, service: &str) -> ProcessWatch {
         let services = plan.variants.iter().flat_map(|variant| &variant.services);
         let services = services.filter(|other| other.name == service);
-        let services: Vec<&plan::ServiceCommand> = services.filter_map(plan::Service::command).collect();
-        let words =
-            services.iter().flat_map(|service| &service.command).flat_map(|word| word.split_whitespace());
+        let services: Vec<&plan::ServiceCommand> =
+            services.filter_map(plan::Service::command).collect();
+        let words = services
+            .iter()
+            .flat_map(|service| &service.command)
+            .flat_map(|word| word.split_whitespace());
         let set = services.iter().flat_map(|service| service.env.clone());
-        let given = set.chain(words.filter_map(assigned)).map(|(name, value)| (name, literal(value)));
+        let given = set
+            .chain(words.filter_map(assigned))
+            .map(|(name, value)| (name, literal(value)));
         let given: BTreeSet<(String, String)> = given.collect();
         let watched = analysis::checks::WATCHED_VARIABLES.map(str::to_owned);
-        let names = given.iter().map(|(name, _)| name.clone()).chain(watched).collect();
+        let names = given
+            .iter()
+            .map(|(name, _)| name.clone())
+            .chain(watched)
+            .collect();
         ProcessWatch { names, given }
     }
 
     /// A variable as it is kept. What came from elsewhere, the shell that Proofload was started in for example, may be a secret.
     fn told(&self, name: &str, value: &str) -> String {
-        let given = self.given.iter().filter(|(given, literal)| given == name && !literal.is_empty());
+        let given = self
+            .given
+            .iter()
+            .filter(|(given, literal)| given == name && !literal.is_empty());
         let watched = analysis::checks::WATCHED_VARIABLES.contains(&name);
-        let known =
-            watched || value.is_empty() || given.into_iter().any(|(_, literal)| value.contains(literal));
-        if known { value.to_owned() } else { "(another value)".to_owned() }
+        let known = watched
+            || value.is_empty()
+            || given
+                .into_iter()
+                .any(|(_, literal)| value.contains(literal));
+        if known {
+            value.to_owned()
+        } else {
+            "(another value)".to_owned()
+        }
     }
 }
 
@@ -64,7 +83,9 @@ fn literal(value: String) -> String {
 
 /// The variable that a word such as `NODE_ENV=production` sets, and to what.
 fn assigned(word: &str) -> Option<(String, String)> {
-    let (name, value) = word.trim_matches(['\'', '"', '(', ')', ';']).split_once('=')?;
+    let (name, value) = word
+        .trim_matches(['\'', '"', '(', ')', ';'])
+        .split_once('=')?;
     let value = value.trim_matches(['\'', '"']);
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     (!name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(plain))
@@ -97,7 +118,11 @@ pub(super) fn watched(
     address: &Address,
     secrets: &Secrets,
 ) -> ServiceStarted {
-    let port = if let Address::Tcp(address) = address { address.port() } else { 0 };
+    let port = if let Address::Tcp(address) = address {
+        address.port()
+    } else {
+        0
+    };
     ServiceStarted {
         service: service.to_owned(),
         pid: watched.pid(),
@@ -127,7 +152,12 @@ pub(super) fn at_end(
                 strangers.push(secrets.mask(None, &format!("{stranger} on port {port} of {name}")));
             }
         }
-        late_ports.extend(sight.late_ports.iter().map(|late| format!("{late} beside port {port} of {name}")));
+        late_ports.extend(
+            sight
+                .late_ports
+                .iter()
+                .map(|late| format!("{late} beside port {port} of {name}")),
+        );
         processes.insert(name.clone(), kept(&sight, watch, secrets));
     }
     (processes, strangers, late_ports)
@@ -139,7 +169,10 @@ fn sight(service: &Running, watch: &ProcessWatch) -> ServiceProcesses {
 
 fn kept(sight: &ServiceProcesses, watch: &ProcessWatch, secrets: &Secrets) -> Vec<ProcessSeen> {
     let told = |(name, value): (&String, &String)| {
-        (name.clone(), watch.told(name, &secrets.mask(Some(name), value)))
+        (
+            name.clone(),
+            watch.told(name, &secrets.mask(Some(name), value)),
+        )
     };
     let kept = |process: &services::ProcessInfo| ProcessSeen {
         pid: process.id.pid,
@@ -149,7 +182,12 @@ fn kept(sight: &ServiceProcesses, watch: &ProcessWatch, secrets: &Secrets) -> Ve
         marked: process.marked,
         environment: process.environ.iter().map(told).collect(),
     };
-    sight.processes.iter().take(PROCESSES_MAX).map(kept).collect()
+    sight
+        .processes
+        .iter()
+        .take(PROCESSES_MAX)
+        .map(kept)
+        .collect()
 }
 
 /// At most so many bytes of a command line as it is kept. Secrets are masked before anything is cut off, or half of one would stay.
@@ -182,7 +220,12 @@ b = { api.command = ["env", "LD_PRELOAD=j.so", "-u", "GONE", "node", "a=/b"] }
         for name in ["POOL", "MODE", "LD_PRELOAD", "NODE_OPTIONS"] {
             assert!(found.iter().any(|found| found == name), "{name}: {found:?}");
         }
-        assert!(found.iter().all(|found| found != "SECRET" && !found.contains("size")), "{found:?}");
+        assert!(
+            found
+                .iter()
+                .all(|found| found != "SECRET" && !found.contains("size")),
+            "{found:?}"
+        );
         assert_eq!(found.iter().filter(|name| *name == "LD_PRELOAD").count(), 1);
         // What the plan does not say is not told: it may come from the user's own shell.
         for (name, value) in [("MODE", "a"), ("POOL", "4"), ("CFG", "a=1 {}")] {

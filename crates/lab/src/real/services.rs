@@ -28,7 +28,11 @@ impl RealEnvironment {
         let name = file_name_of(&self.plan.variants, start.variant);
         let mut services = Vec::with_capacity(variant.services.len());
         let began = Instant::now();
-        let is_late = || start.patience.is_some_and(|patience| began.elapsed() > patience);
+        let is_late = || {
+            start
+                .patience
+                .is_some_and(|patience| began.elapsed() > patience)
+        };
         let cancelled = || self.stop.is_requested() || is_late();
         for service in &variant.services {
             let log = format!("{}-{name}-{}.log", place(start), service.name);
@@ -40,8 +44,13 @@ impl RealEnvironment {
             if service.name == variant.entry {
                 placement.ready_response = variant.ready_response();
             }
-            let no_agent = |error| Failure::Service(format!("the agent's folder cannot be made: {error}"));
-            placement.agent = start.capture.map(|_| AgentHostFolder::new()).transpose().map_err(no_agent)?;
+            let no_agent =
+                |error| Failure::Service(format!("the agent's folder cannot be made: {error}"));
+            placement.agent = start
+                .capture
+                .map(|_| AgentHostFolder::new())
+                .transpose()
+                .map_err(no_agent)?;
             placement.cpus.clone_from(self.cpus_at_start());
             placement.values.extend(self.values.clone());
             let running = services::start(&self.warden, service, &ports, &placement, &cancelled);
@@ -55,7 +64,11 @@ impl RealEnvironment {
     /// The processors that a service starts with. If they are chosen by what services use, it starts with all in every block, because
     /// programs count the processors when they start.
     fn cpus_at_start(&self) -> &Vec<usize> {
-        if self.apart.is_empty() { &self.division.services } else { &self.cpus }
+        if self.apart.is_empty() {
+            &self.division.services
+        } else {
+            &self.cpus
+        }
     }
 
     /// Confines a service to its processors, if it started with more.
@@ -78,11 +91,18 @@ impl RealEnvironment {
     fn ports(&self, variant: &Variant) -> Result<Ports> {
         // A port that any variant was seen to listen on is given to none as its PORT.
         let is_seen = |chosen: &Ports| {
-            let services = self.plan.variants.iter().flat_map(|variant| &variant.services);
-            services.filter_map(Service::command).any(|command| chosen.meets(command))
+            let services = self
+                .plan
+                .variants
+                .iter()
+                .flat_map(|variant| &variant.services);
+            services
+                .filter_map(Service::command)
+                .any(|command| chosen.meets(command))
         };
         loop {
-            let chosen = Ports::choose(&variant.services, LOOPBACK, rand::random()).map_err(failed)?;
+            let chosen =
+                Ports::choose(&variant.services, LOOPBACK, rand::random()).map_err(failed)?;
             if !is_seen(&chosen) {
                 return Ok(chosen);
             }
@@ -91,15 +111,36 @@ impl RealEnvironment {
 
     /// Stops the services of a trial, and tells what was seen of them at the end.
     pub(super) fn stopped(&mut self, living: LivingTrial) -> TrialEnded {
-        let LivingTrial { block, variant, services, loader, network, loaded, contents, .. } = living;
+        let LivingTrial {
+            block,
+            variant,
+            services,
+            loader,
+            network,
+            loaded,
+            contents,
+            ..
+        } = living;
         let watched = loaded.as_ref().and_then(LoadedTarget::watched);
-        let lost = services.iter().map(|service| (service.name.as_str(), service.workers_lost()));
+        let lost = services
+            .iter()
+            .map(|service| (service.name.as_str(), service.workers_lost()));
         let lost = lost.chain(watched.map(|(service, seen)| (service, seen.lost())));
         // Who goes on with fewer workers, or with new ones, is not what was to be measured.
         let lost = lost.filter(|(_, lost)| *lost > 0);
-        let workers_lost =
-            lost.map(|(service, lost)| WorkersLost { service: service.to_owned(), lost }).collect();
-        let look = || Ok(processes::at_end(&services, &self.watches, &self.plan.secrets));
+        let workers_lost = lost
+            .map(|(service, lost)| WorkersLost {
+                service: service.to_owned(),
+                lost,
+            })
+            .collect();
+        let look = || {
+            Ok(processes::at_end(
+                &services,
+                &self.watches,
+                &self.plan.secrets,
+            ))
+        };
         // Who cannot get there has nothing to tell of it; the rest is told all the same.
         let look = at_services(network.as_ref(), look);
         let (processes_by_service, strangers_listening, late_ports) = look.unwrap_or_default();
@@ -107,7 +148,8 @@ impl RealEnvironment {
         // The connections go first, so that a service that waits for them to close can end at once.
         self.unload(loader);
         let peak = |service: &Running| (service.name.clone(), service.peak_memory());
-        let mut peak_rss_bytes_by_service: BTreeMap<String, u64> = services.iter().map(peak).collect();
+        let mut peak_rss_bytes_by_service: BTreeMap<String, u64> =
+            services.iter().map(peak).collect();
         peak_rss_bytes_by_service
             .extend(watched.map(|(service, seen)| (service.to_owned(), seen.peak_memory())));
         let mut ended = TrialEnded {
@@ -129,7 +171,9 @@ impl RealEnvironment {
             let stopped = service.stop();
             let leftovers = stopped.leftovers.into_iter();
             let secrets = &self.plan.secrets;
-            ended.leftovers.extend(leftovers.map(|leftover| secrets.mask(None, &leftover.description)));
+            ended
+                .leftovers
+                .extend(leftovers.map(|leftover| secrets.mask(None, &leftover.description)));
             ended.output_dropped_bytes += stopped.output_dropped_bytes;
             if stopped.killed > 0 {
                 ended.killed.push(name);
@@ -142,9 +186,19 @@ impl RealEnvironment {
 /// Where each service listens: on loopback but for the entry, unless it was found elsewhere.
 fn addresses(variant: &Variant, entry: IpAddr) -> BTreeMap<String, IpAddr> {
     let found = |service: &Service| service.command().and_then(|command| command.address);
-    let default = |service: &Service| if service.name == variant.entry { entry } else { LOOPBACK };
+    let default = |service: &Service| {
+        if service.name == variant.entry {
+            entry
+        } else {
+            LOOPBACK
+        }
+    };
     let address = |service: &Service| found(service).unwrap_or_else(|| default(service));
-    variant.services.iter().map(|service| (service.name.clone(), address(service))).collect()
+    variant
+        .services
+        .iter()
+        .map(|service| (service.name.clone(), address(service)))
+        .collect()
 }
 
 /// A target's error with the service's last words and a hint, as people need it.
@@ -163,7 +217,9 @@ pub(super) fn failed_as(what: fn(String) -> Failure, error: Error) -> Failure {
 
 /// A service that ended while it was loaded is a failure, however many requests it answered.
 pub(super) fn check_alive(service: &mut Running) -> Result<()> {
-    let Some(exit) = service.exited() else { return Ok(()) };
+    let Some(exit) = service.exited() else {
+        return Ok(());
+    };
     Err(Failure::Service(format!(
         "service {} ended with {exit} while it was loaded{}",
         service.name,

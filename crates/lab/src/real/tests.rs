@@ -48,7 +48,10 @@ fn put(text: &mut String, from: &str, to: &str) {
 #[test]
 fn an_undisturbed_second_has_nothing_to_tell() {
     let quiet = second(|_| {});
-    let expected = MachineUse { cpu_pressure_share: Some(0.001), ..MachineUse::default() };
+    let expected = MachineUse {
+        cpu_pressure_share: Some(0.001),
+        ..MachineUse::default()
+    };
     assert_eq!(quiet, expected);
 }
 
@@ -63,9 +66,21 @@ fn a_kernel_that_shows_nothing_is_no_fault() {
         vmstat: text.into(),
         quotas: vec![text.into()],
     };
-    for text in ["cpu", "cpu x y z\nsome total=\npswpin\nthrottled_usec", "\u{0}\n\n some total=9 pswpin 7"] {
+    for text in [
+        "cpu",
+        "cpu x y z\nsome total=\npswpin\nthrottled_usec",
+        "\u{0}\n\n some total=9 pswpin 7",
+    ] {
         let told = look(0, &garbage(text), 0).until(&look(1, &garbage(text), 0), 0);
-        assert_eq!((told.steal_share, told.strangers_cpu_ns, told.swapped_in_pages), (0.0, 0, 0), "{text:?}");
+        assert_eq!(
+            (
+                told.steal_share,
+                told.strangers_cpu_ns,
+                told.swapped_in_pages
+            ),
+            (0.0, 0, 0),
+            "{text:?}"
+        );
         assert_eq!(TcpCounters::of(text, text, text, text), None, "{text:?}");
     }
 }
@@ -88,7 +103,13 @@ fn what_services_and_generator_use_is_not_a_strangers_and_never_less_than_nothin
 
 #[test]
 fn quotas_of_both_kinds_of_groups_are_understood() {
-    let v1 = second(|texts| put(&mut texts.quotas[0], "throttled_time 0", "throttled_time 70000000"));
+    let v1 = second(|texts| {
+        put(
+            &mut texts.quotas[0],
+            "throttled_time 0",
+            "throttled_time 70000000",
+        )
+    });
     let v2 = "usage_usec 1\nuser_usec 1\nsystem_usec 0\nnr_periods 9\nnr_throttled 2\nthrottled_usec 70000\n";
     let v2 = second(|texts| texts.quotas.push(v2.into()));
     assert_eq!((v1.throttled_ns, v2.throttled_ns), (70_000_000, 70_000_000));
@@ -106,7 +127,8 @@ fn counters_of_tcp_are_found_by_their_names() {
             trouble + 1,
             trouble + 2
         );
-        let sockstat = format!("sockets: used 26\nTCP: inuse 9 orphan 0 tw {opened} alloc 9 mem 6\n");
+        let sockstat =
+            format!("sockets: used 26\nTCP: inuse 9 orphan 0 tw {opened} alloc 9 mem 6\n");
         TcpCounters::of(&snmp, &netstat, &sockstat, "32768\t60999\n").expect("the kernel tells")
     };
     let (before, after) = (counted(100, 0), counted(350, 30));
@@ -133,7 +155,9 @@ fn variants_whose_names_differ_in_signs_alone_have_logs_of_their_own() {
     let text = "name = \"x\"\n[services.api]\ncommand = [\"x\"]\n[factors.node]\n\"<20\" = { api.env.A = \"1\" }\n\
                 \">20\" = { api.env.A = \"2\" }\n";
     let plan = plan::parse(text, Path::new("/")).expect("a plan");
-    let names: Vec<String> = (0..2).map(|index| super::file_name_of(&plan.variants, index)).collect();
+    let names: Vec<String> = (0..2)
+        .map(|index| super::file_name_of(&plan.variants, index))
+        .collect();
     assert_eq!(names, ["20", "20.1"]);
 }
 
@@ -142,9 +166,15 @@ fn findings(variant: usize, plant: impl Fn(&mut Slice)) -> Vec<(&'static str, Gr
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1");
     let mut record: Record = record::open(Path::new(kept)).expect("the kept record opens");
     let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
-    let slices = trials.flat_map(|trial| &mut trial.slices).filter(|slice| slice.variant == variant);
+    let slices = trials
+        .flat_map(|trial| &mut trial.slices)
+        .filter(|slice| slice.variant == variant);
     slices.for_each(plant);
-    conclude(&record).findings.iter().map(|finding| (finding.check.name(), finding.grade)).collect()
+    conclude(&record)
+        .findings
+        .iter()
+        .map(|finding| (finding.check.name(), finding.grade))
+        .collect()
 }
 
 #[test]
@@ -152,10 +182,22 @@ fn what_the_kernel_shows_of_a_disturbed_machine_becomes_a_finding() {
     type Fault = fn(&mut Texts);
     let faults: [(&str, Fault); 4] = [
         // A tenth of both processors' time went to other guests.
-        ("steal", |texts| put(&mut texts.stat, "0 7 9 0 0 0\ncpu0", "0 7 9 20 0 0\ncpu0")),
-        ("throttled", |texts| put(&mut texts.quotas[0], "throttled_time 0", "throttled_time 100000000")),
-        ("other_processes", |texts| put(&mut texts.stat, "cpu1 0 0 0 ", "cpu1 30 0 0 ")),
-        ("paging", |texts| put(&mut texts.vmstat, "pswpin 100", "pswpin 200")),
+        ("steal", |texts| {
+            put(&mut texts.stat, "0 7 9 0 0 0\ncpu0", "0 7 9 20 0 0\ncpu0")
+        }),
+        ("throttled", |texts| {
+            put(
+                &mut texts.quotas[0],
+                "throttled_time 0",
+                "throttled_time 100000000",
+            )
+        }),
+        ("other_processes", |texts| {
+            put(&mut texts.stat, "cpu1 0 0 0 ", "cpu1 30 0 0 ")
+        }),
+        ("paging", |texts| {
+            put(&mut texts.vmstat, "pswpin 100", "pswpin 200")
+        }),
     ];
     for (check, fault) in faults {
         let machine = second(fault);

@@ -37,7 +37,11 @@ impl RealEnvironment {
         network: Option<&NetworkPair>,
     ) -> Result<Vec<Witness>> {
         // Who asks for no warm-up measures what the first request costs.
-        let cold = self.plan.design.warmup.is_some_and(|warmup| warmup.is_zero());
+        let cold = self
+            .plan
+            .design
+            .warmup
+            .is_some_and(|warmup| warmup.is_zero());
         let plan = &self.plan.variants[variant];
         let looked_at = !cold && !self.slow.contains(&variant) && !plan.load.has_users();
         let Some(plain) = plain(&plan.load, address).filter(|_| looked_at) else {
@@ -46,7 +50,15 @@ impl RealEnvironment {
         let cancelled = || self.stop.is_requested();
         let secrets = &self.plan.secrets;
         let codings = !self.coding_requested.contains(&variant);
-        let seen = || Ok(look(&plan.load, (plain, &host(plan, address)), secrets, codings, &cancelled));
+        let seen = || {
+            Ok(look(
+                &plan.load,
+                (plain, &host(plan, address)),
+                secrets,
+                codings,
+                &cancelled,
+            ))
+        };
         let (witnesses, slow) = at_client(network, seen)?;
         self.coding_requested.insert(variant);
         if slow {
@@ -82,14 +94,22 @@ fn look(
         return (witnesses, false);
     }
     let requests = requests(load, host, secrets).unwrap_or_default();
-    for request in requests.iter().filter(|request| is_harmless(request)).take(REQUESTS_MAX) {
+    for request in requests
+        .iter()
+        .filter(|request| is_harmless(request))
+        .take(REQUESTS_MAX)
+    {
         let left = PATIENCE.saturating_sub(began.elapsed()).min(load.timeout);
         if cancelled() || left.is_zero() {
             break;
         }
         let seen = witness(request, address, left, secrets);
         witnesses.extend(seen.map(|seen| Witness {
-            coding_on_request: if codings { coding_on_request(&seen, request, address) } else { None },
+            coding_on_request: if codings {
+                coding_on_request(&seen, request, address)
+            } else {
+                None
+            },
             ..seen
         }));
     }
@@ -110,27 +130,46 @@ fn witness(
     let began = Instant::now();
     let first = load::fetch(address, request, timeout)?;
     let quick = began.elapsed() <= SLOW;
-    let second = if quick { load::fetch(address, request, timeout.min(SLOW)) } else { None };
+    let second = if quick {
+        load::fetch(address, request, timeout.min(SLOW))
+    } else {
+        None
+    };
     Some(told(request, first, second.as_ref(), secrets))
 }
 
 /// The coding that a response has if the request accepts gzip; see [`Witness::coding_on_request`].
 fn coding_on_request(seen: &Witness, request: &RequestSpec, address: SocketAddr) -> Option<String> {
-    let is_coded = seen.headers.iter().any(|(name, _)| header::is_same(name, "content-encoding"));
+    let is_coded = seen
+        .headers
+        .iter()
+        .any(|(name, _)| header::is_same(name, "content-encoding"));
     // One that is not known to repeat may have taken long.
     if !seen.repeats || is_coded || seen.accept_encoding.is_some() {
         return None;
     }
     let mut request = request.clone();
-    request.headers.push(("accept-encoding".to_owned(), "gzip".to_owned()));
+    request
+        .headers
+        .push(("accept-encoding".to_owned(), "gzip".to_owned()));
     let coding = |(name, value): (String, String)| {
         (header::is_same(&name, "content-encoding") && value != "identity").then_some(value)
     };
-    load::fetch(address, &request, SLOW)?.headers.into_iter().find_map(coding)
+    load::fetch(address, &request, SLOW)?
+        .headers
+        .into_iter()
+        .find_map(coding)
 }
 
-fn told(request: &RequestSpec, first: Fetched, second: Option<&Fetched>, secrets: &Secrets) -> Witness {
-    let accept: Vec<&str> = header::values(&request.headers, "accept-encoding").map(String::as_str).collect();
+fn told(
+    request: &RequestSpec,
+    first: Fetched,
+    second: Option<&Fetched>,
+    secrets: &Secrets,
+) -> Witness {
+    let accept: Vec<&str> = header::values(&request.headers, "accept-encoding")
+        .map(String::as_str)
+        .collect();
     let field = |(name, value): (String, String)| {
         let name = header::key(&name);
         // Without what may be the key to somebody's session.
@@ -138,7 +177,8 @@ fn told(request: &RequestSpec, first: Fetched, second: Option<&Fetched>, secrets
         model::text::cut_bytes(&mut value, VALUE_BYTES_MAX);
         (name, value)
     };
-    let repeats = second.is_some_and(|second| first.decoded.is_some() && second.decoded == first.decoded);
+    let repeats =
+        second.is_some_and(|second| first.decoded.is_some() && second.decoded == first.decoded);
     Witness {
         request: request.title().into_owned(),
         accept_encoding: (!accept.is_empty()).then(|| accept.join(", ")),
@@ -191,9 +231,20 @@ mod tests {
     fn a_request_is_sent_twice_and_what_differs_does_not_repeat() {
         let patient = load("GET", Duration::from_secs(30));
         for (bodies, repeats) in [(&["same", "same"], true), (&["this", "that"], false)] {
-            let (witnesses, _) = look(&patient, (server(bodies), "h"), &Secrets::default(), false, &|| false);
-            let [witness] = &witnesses[..] else { panic!("one request: {witnesses:?}") };
-            assert_eq!((witness.repeats, witness.decoded_bytes, witness.status), (repeats, Some(4), 200));
+            let (witnesses, _) = look(
+                &patient,
+                (server(bodies), "h"),
+                &Secrets::default(),
+                false,
+                &|| false,
+            );
+            let [witness] = &witnesses[..] else {
+                panic!("one request: {witnesses:?}")
+            };
+            assert_eq!(
+                (witness.repeats, witness.decoded_bytes, witness.status),
+                (repeats, Some(4), 200)
+            );
             assert_eq!(
                 (witness.accept_encoding.as_deref(), witness.request.as_str()),
                 (Some("gzip"), "GET /")
@@ -210,18 +261,29 @@ mod tests {
             for stream in listener.incoming() {
                 let (mut stream, mut head) = (stream.expect("a connection"), [0; 4096]);
                 let length = stream.read(&mut head).expect("a request");
-                let accepts = String::from_utf8_lossy(&head[..length]).contains("accept-encoding: gzip");
-                let coding = if accepts { "Content-Encoding: gzip\r\n" } else { "" };
+                let accepts =
+                    String::from_utf8_lossy(&head[..length]).contains("accept-encoding: gzip");
+                let coding = if accepts {
+                    "Content-Encoding: gzip\r\n"
+                } else {
+                    ""
+                };
                 let answer = format!("HTTP/1.1 200 OK\r\n{coding}Content-Length: 2\r\n\r\nok");
                 let _ = stream.write_all(answer.as_bytes());
             }
         });
         let mut load = load("GET", Duration::from_secs(30));
         let coding = |load: &plan::Load, codings: bool| {
-            let (witnesses, _) = look(load, (address, "h"), &Secrets::default(), codings, &|| false);
+            let (witnesses, _) = look(load, (address, "h"), &Secrets::default(), codings, &|| {
+                false
+            });
             witnesses[0].coding_on_request.clone()
         };
-        assert_eq!(coding(&load, true), None, "the request says what it accepts");
+        assert_eq!(
+            coding(&load, true),
+            None,
+            "the request says what it accepts"
+        );
         load.requests[0].headers.clear();
         assert_eq!(coding(&load, true).as_deref(), Some("gzip"));
         assert_eq!(coding(&load, false), None);
@@ -234,14 +296,28 @@ mod tests {
         let address = listener.local_addr().expect("its address");
         listener.set_nonblocking(true).expect("a socket");
         let short = Duration::from_millis(200);
-        for (method, timeout, stopped) in
-            [("POST", short, false), ("GET", Duration::from_secs(31), false), ("GET", short, true)]
-        {
-            let seen = look(&load(method, timeout), (address, "h"), &Secrets::default(), false, &|| stopped);
+        for (method, timeout, stopped) in [
+            ("POST", short, false),
+            ("GET", Duration::from_secs(31), false),
+            ("GET", short, true),
+        ] {
+            let seen = look(
+                &load(method, timeout),
+                (address, "h"),
+                &Secrets::default(),
+                false,
+                &|| stopped,
+            );
             assert_eq!(seen, (Vec::new(), false));
             assert!(listener.accept().is_err(), "{method} was sent");
         }
-        let (witnesses, _) = look(&load("GET", short), (address, "h"), &Secrets::default(), false, &|| false);
+        let (witnesses, _) = look(
+            &load("GET", short),
+            (address, "h"),
+            &Secrets::default(),
+            false,
+            &|| false,
+        );
         assert!(witnesses.is_empty());
         assert!(listener.accept().is_ok());
     }

@@ -36,16 +36,42 @@ fn a_calibration_gives_back_the_spreads_of_the_world() {
     let slices = noise.slices_sd.expect("there are slices");
     assert!(near(processes, BETWEEN_SD, 0.2), "{processes}");
     assert!(near(slices, WITHIN_SD, 0.2), "{slices}");
-    let per_trial = f64::from(record.allocation.as_ref().expect("slices were settled").slices);
+    let per_trial = f64::from(
+        record
+            .allocation
+            .as_ref()
+            .expect("slices were settled")
+            .slices,
+    );
     let ratio_sd = (2.0 * (BETWEEN_SD.powi(2) + WITHIN_SD.powi(2) / per_trial)).sqrt();
-    assert!(near(noise.sd_log, ratio_sd, 0.2), "{} for {ratio_sd}", noise.sd_log);
-    assert!(noise.blocks_lag1.is_some_and(|lag1| lag1.abs() < 0.3), "{:?}", noise.blocks_lag1);
-    assert!(noise.copies.low < 1.0 && noise.copies.high > 1.0 && !noise.copies.differ, "{:?}", noise.copies);
+    assert!(
+        near(noise.sd_log, ratio_sd, 0.2),
+        "{} for {ratio_sd}",
+        noise.sd_log
+    );
+    assert!(
+        noise.blocks_lag1.is_some_and(|lag1| lag1.abs() < 0.3),
+        "{:?}",
+        noise.blocks_lag1
+    );
+    assert!(
+        noise.copies.low < 1.0 && noise.copies.high > 1.0 && !noise.copies.differ,
+        "{:?}",
+        noise.copies
+    );
 
     // Detectable differences become smaller with time, and the margin's run is the first that finds the
     // margin.
-    let least: Vec<f64> = noise.found.iter().filter_map(|found| found.difference).collect();
-    assert!(least.len() == 3 && least[0] > least[1] && least[1] > least[2], "{:?}", noise.found);
+    let least: Vec<f64> = noise
+        .found
+        .iter()
+        .filter_map(|found| found.difference)
+        .collect();
+    assert!(
+        least.len() == 3 && least[0] > least[1] && least[1] > least[2],
+        "{:?}",
+        noise.found
+    );
     let fits = |found: &analysis::BudgetReach| {
         f64::from(found.blocks) * found_block_s(&record) <= found.budget_s * 1.05
     };
@@ -57,6 +83,9 @@ fn a_calibration_gives_back_the_spreads_of_the_world() {
 
 /// Mean seconds of a block after those that determine the settings.
 fn found_block_s(record: &record::Record) -> f64 {
-    let later = record.complete_blocks().skip(3).filter_map(|block| block.seconds);
+    let later = record
+        .complete_blocks()
+        .skip(3)
+        .filter_map(|block| block.seconds);
     stats::mean(later).expect("there are more blocks than three")
 }

@@ -7,11 +7,14 @@ use analysis::{Outcome, conclude};
 use model::Until;
 use plan::{Metric, Plan, PlannedRate};
 use proofload_lab::{
-    BlockSchedule, LabError, Progress, ROUNDS, TRIALS, UpdateNews, VARIANTS_MAX, capture_only, explained,
+    BlockSchedule, LabError, Progress, ROUNDS, TRIALS, UpdateNews, VARIANTS_MAX, capture_only,
+    explained,
 };
 use record::{Capture, CaptureKind, EndReason, Record};
 
-use crate::environment::{Fault, Simulated, assert_in_budget, begun, plan, reason, run, watched, with_copy};
+use crate::environment::{
+    Fault, Simulated, assert_in_budget, begun, plan, reason, run, watched, with_copy,
+};
 
 fn asked(variants: usize) -> Plan {
     let mut plan = plan(variants);
@@ -35,29 +38,49 @@ fn captured(plan: Plan, environment: &mut Simulated) -> (Record, Vec<String>, Ve
 }
 
 fn missing(captures: &[Capture]) -> Vec<(u32, usize, CaptureKind)> {
-    let missing =
-        captures.iter().filter(|capture| capture.services.iter().any(|one| !one.missing.is_empty()));
-    missing.map(|capture| (capture.round, capture.variant, capture.kind)).collect()
+    let missing = captures
+        .iter()
+        .filter(|capture| capture.services.iter().any(|one| !one.missing.is_empty()));
+    missing
+        .map(|capture| (capture.round, capture.variant, capture.kind))
+        .collect()
 }
 
 #[test]
-fn each_variant_is_captured_once_a_round_in_an_order_from_the_seed_after_the_result_and_beside_the_budget() {
+fn each_variant_is_captured_once_a_round_in_an_order_from_the_seed_after_the_result_and_beside_the_budget()
+ {
     let mut environment = Simulated::new(7, &[0.0, 0.2, 0.0]);
     let (record, said, told) = captured(asked(3), &mut environment);
     assert_eq!(said, Vec::<String>::new());
     let mut expected = Vec::new();
     for round in 1..=ROUNDS {
         for variant in BlockSchedule::new(7, 3).order(BlockSchedule::block_of_round(round)) {
-            expected.extend(TRIALS.concat().into_iter().map(|kind| (round, variant, kind)));
+            expected.extend(
+                TRIALS
+                    .concat()
+                    .into_iter()
+                    .map(|kind| (round, variant, kind)),
+            );
         }
     }
-    let made: Vec<_> =
-        record.captures.iter().map(|capture| (capture.round, capture.variant, capture.kind)).collect();
+    let made: Vec<_> = record
+        .captures
+        .iter()
+        .map(|capture| (capture.round, capture.variant, capture.kind))
+        .collect();
     assert_eq!(made, expected);
-    let orders: Vec<Vec<usize>> =
-        (1..20).map(|round| BlockSchedule::new(7, 3).order(BlockSchedule::block_of_round(round))).collect();
-    assert!(orders.iter().any(|order| *order != orders[0]), "the order is drawn anew for each round");
-    let trials = environment.starts.iter().filter(|start| start.capture.is_some()).count();
+    let orders: Vec<Vec<usize>> = (1..20)
+        .map(|round| BlockSchedule::new(7, 3).order(BlockSchedule::block_of_round(round)))
+        .collect();
+    assert!(
+        orders.iter().any(|order| *order != orders[0]),
+        "the order is drawn anew for each round"
+    );
+    let trials = environment
+        .starts
+        .iter()
+        .filter(|start| start.capture.is_some())
+        .count();
     assert_eq!(trials, 3 * 3 * TRIALS.len());
     // The trials of captures are in no block.
     let in_blocks: usize = record.blocks.iter().map(|block| block.trials.len()).sum();
@@ -75,7 +98,11 @@ fn each_variant_is_captured_once_a_round_in_an_order_from_the_seed_after_the_res
 fn without_being_asked_nothing_is_captured_and_the_result_is_the_same_with_it() {
     let verdicts = |plan: Plan| {
         let (record, _, _) = captured(plan, &mut Simulated::new(7, &[0.0, 0.2]));
-        let told: Vec<String> = conclude(&record).comparisons.iter().map(|one| format!("{one:?}")).collect();
+        let told: Vec<String> = conclude(&record)
+            .comparisons
+            .iter()
+            .map(|one| format!("{one:?}"))
+            .collect();
         (record.captures.len(), reason(&record).clone(), told)
     };
     let (without, with) = (verdicts(plan(2)), verdicts(asked(2)));
@@ -90,7 +117,11 @@ fn of_a_run_with_too_few_blocks_it_is_said_how_to_have_profiles_all_the_same() {
     let mut environment = Simulated::new(5, &[0.0, 0.5]);
     let (record, said, told) = captured(short, &mut environment);
     let hint = format!("; proofload profile {} shows", record.header.experiment);
-    assert!(said.len() == 1 && said[0].contains(&hint), "{said:?} after {:?}", record.ended);
+    assert!(
+        said.len() == 1 && said[0].contains(&hint),
+        "{said:?} after {:?}",
+        record.ended
+    );
     assert_eq!((told.len(), record.captures.len()), (0, 0));
 }
 
@@ -99,7 +130,14 @@ fn a_run_that_spent_its_budget_is_explained_and_one_without_a_result_is_not() {
     let mut spent = asked(2);
     spent.design.budget = Duration::from_secs(120);
     let (record, _, _) = captured(spent, &mut Simulated::new(5, &[0.0, 0.001]));
-    assert!(matches!(reason(&record), EndReason::BudgetSpent | EndReason::LastLook), "{:?}", record.ended);
+    assert!(
+        matches!(
+            reason(&record),
+            EndReason::BudgetSpent | EndReason::LastLook
+        ),
+        "{:?}",
+        record.ended
+    );
     assert_eq!(record.captures.len(), 30);
     for (fault, why) in [
         (Fault::Interrupt(3), "the run was interrupted"),
@@ -109,8 +147,18 @@ fn a_run_that_spent_its_budget_is_explained_and_one_without_a_result_is_not() {
     ] {
         let mut environment = Simulated::new(7, &[0.0, 0.2]).failing(fault);
         let (record, said, told) = captured(asked(2), &mut environment);
-        assert_eq!((said, told.len(), record.captures.len()), (vec![why.to_owned()], 0, 0), "{fault:?}");
-        assert!(environment.starts.iter().all(|start| start.capture.is_none()), "{fault:?}");
+        assert_eq!(
+            (said, told.len(), record.captures.len()),
+            (vec![why.to_owned()], 0, 0),
+            "{fault:?}"
+        );
+        assert!(
+            environment
+                .starts
+                .iter()
+                .all(|start| start.capture.is_none()),
+            "{fault:?}"
+        );
     }
 }
 
@@ -118,7 +166,9 @@ fn a_run_that_spent_its_budget_is_explained_and_one_without_a_result_is_not() {
 fn what_cannot_be_captured_is_kept_as_missing_and_leaves_the_verdict_and_the_other_captures() {
     use CaptureKind::{Counters, Cpu, Heap, Native, Plain};
     let of_each_round = |kinds: &[CaptureKind]| {
-        (1..=ROUNDS).flat_map(|round| kinds.iter().map(move |kind| (round, 1, *kind))).collect::<Vec<_>>()
+        (1..=ROUNDS)
+            .flat_map(|round| kinds.iter().map(move |kind| (round, 1, *kind)))
+            .collect::<Vec<_>>()
     };
     for (fault, expected, why) in [
         (
@@ -134,11 +184,24 @@ fn what_cannot_be_captured_is_kept_as_missing_and_leaves_the_verdict_and_the_oth
     ] {
         let mut environment = Simulated::new(7, &[0.0, 0.2]).failing(fault);
         let (record, said, _) = captured(asked(2), &mut environment);
-        assert_eq!((reason(&record), said.len()), (&EndReason::Decided, 0), "{fault:?}");
-        assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Better, "{fault:?}");
-        assert_eq!(record.captures.len(), 30, "each capture is made or missing: {fault:?}");
+        assert_eq!(
+            (reason(&record), said.len()),
+            (&EndReason::Decided, 0),
+            "{fault:?}"
+        );
+        assert_eq!(
+            conclude(&record).comparisons[0].outcome,
+            Outcome::Better,
+            "{fault:?}"
+        );
+        assert_eq!(
+            record.captures.len(),
+            30,
+            "each capture is made or missing: {fault:?}"
+        );
         assert_eq!(missing(&record.captures), expected, "{fault:?}");
-        let says_why = |capture: &&Capture| capture.services[0].missing.iter().any(|one| one.why == why);
+        let says_why =
+            |capture: &&Capture| capture.services[0].missing.iter().any(|one| one.why == why);
         let first = record.captures.iter().find(says_why);
         assert_eq!(first.expect("one that says why").requests, 0);
     }
@@ -148,9 +211,15 @@ fn what_cannot_be_captured_is_kept_as_missing_and_leaves_the_verdict_and_the_oth
 fn an_interrupt_keeps_what_there_is_and_the_end_that_the_run_had() {
     let mut environment = Simulated::new(7, &[0.0, 0.2]).failing(Fault::InterruptCaptured(2));
     let (record, said, _) = captured(asked(2), &mut environment);
-    assert_eq!((reason(&record), record.captures.len()), (&EndReason::Decided, 10));
+    assert_eq!(
+        (reason(&record), record.captures.len()),
+        (&EndReason::Decided, 10)
+    );
     assert_eq!(said, ["interrupted; what was captured before is kept"]);
-    assert!(record.captures.iter().all(|capture| capture.round == 1) && missing(&record.captures).is_empty());
+    assert!(
+        record.captures.iter().all(|capture| capture.round == 1)
+            && missing(&record.captures).is_empty()
+    );
 }
 
 #[test]
@@ -168,7 +237,12 @@ fn at_a_rate_every_variant_gets_the_same_arrivals_in_a_window_and_new_ones_in_th
         seeds.entry(open.seed).or_default().push(*variant);
     }
     assert_eq!(seeds.len(), 15);
-    assert!(seeds.values().all(|variants| variants.len() == 2 && variants[0] != variants[1]), "{seeds:?}");
+    assert!(
+        seeds
+            .values()
+            .all(|variants| variants.len() == 2 && variants[0] != variants[1]),
+        "{seeds:?}"
+    );
 }
 
 #[test]
@@ -179,12 +253,22 @@ fn a_measurement_is_captured_at_its_highest_rate() {
         arrivals: plan::ArrivalProcess::Poisson,
         warmup: Duration::ZERO,
     };
-    let plan = Plan { factors: Vec::new(), measure: Some(measure), ..asked(1) };
+    let plan = Plan {
+        factors: Vec::new(),
+        measure: Some(measure),
+        ..asked(1)
+    };
     let mut environment = Simulated::new(7, &[0.0]);
     let _ = captured(plan, &mut environment);
-    let rates = environment.captures.iter().map(|(_, spec)| spec.open.map(|open| open.rate.at(0.0)));
+    let rates = environment
+        .captures
+        .iter()
+        .map(|(_, spec)| spec.open.map(|open| open.rate.at(0.0)));
     let rates: Vec<Option<f64>> = rates.collect();
-    assert!(!rates.is_empty() && rates.iter().all(|rate| *rate == Some(200.0)), "{rates:?}");
+    assert!(
+        !rates.is_empty() && rates.iter().all(|rate| *rate == Some(200.0)),
+        "{rates:?}"
+    );
 }
 
 #[test]
@@ -193,9 +277,15 @@ fn where_responses_are_few_windows_are_longer_for_all() {
     let mut environment = Simulated::new(7, &[0.0, -5.5]);
     let (_, said, _) = captured(asked(2), &mut environment);
     assert_eq!(said, Vec::<String>::new());
-    let plain = environment.captures.iter().filter(|(_, spec)| spec.kind == CaptureKind::Plain);
+    let plain = environment
+        .captures
+        .iter()
+        .filter(|(_, spec)| spec.kind == CaptureKind::Plain);
     let plain: Vec<f64> = plain.map(|(_, spec)| spec.seconds).collect();
-    assert!(plain.len() == 6 && plain.iter().all(|seconds| seconds == &plain[0]), "{plain:?}");
+    assert!(
+        plain.len() == 6 && plain.iter().all(|seconds| seconds == &plain[0]),
+        "{plain:?}"
+    );
     assert!(plain[0] > 2.1 && plain[0] < 3.9, "{plain:?}");
     let (mut quick, plan) = (Simulated::new(7, &[0.0, 0.2]), asked(2));
     let _ = run(plan, 7, &mut quick);
@@ -205,7 +295,10 @@ fn where_responses_are_few_windows_are_longer_for_all() {
 #[test]
 fn of_many_variants_those_that_are_compared_are_explained_and_never_a_copy() {
     assert_eq!(explained(&with_copy(plan(2))), [0, 1]);
-    assert_eq!(explained(&plan(VARIANTS_MAX)), (0..VARIANTS_MAX).collect::<Vec<_>>());
+    assert_eq!(
+        explained(&plan(VARIANTS_MAX)),
+        (0..VARIANTS_MAX).collect::<Vec<_>>()
+    );
     let mut many = with_copy(plan(12));
     many.comparisons.retain(|asked| asked.candidate % 2 == 1);
     assert_eq!(explained(&many), [0, 1, 3, 5, 7, 9, 11]);
@@ -225,13 +318,21 @@ fn captures_alone_measure_no_block_and_end_with_what_fails() {
     assert!(result.is_ok() && reason(&record) == &EndReason::Measured);
     assert_eq!(record.captures.len(), 2 * 2 * TRIALS.concat().len());
     // Windows with unknown response times are not as long as without any responses.
-    let longest = record.captures.iter().map(|capture| capture.end_ns - capture.start_ns).max();
+    let longest = record
+        .captures
+        .iter()
+        .map(|capture| capture.end_ns - capture.start_ns)
+        .max();
     assert!(longest.is_some_and(|ns| ns < 10_000_000_000), "{longest:?}");
 
     let mut environment = Simulated::new(7, &[0.0, 0.2]).failing(Fault::NeverStartsCaptured);
     let (record, result) = alone(&mut environment);
     assert!(matches!(result, Err(LabError::Service(_))), "{result:?}");
-    assert!(matches!(reason(&record), EndReason::ServiceFailed(_)), "{:?}", reason(&record));
+    assert!(
+        matches!(reason(&record), EndReason::ServiceFailed(_)),
+        "{:?}",
+        reason(&record)
+    );
     environment.fault = Some(Fault::InterruptCaptured(2));
     let (record, result) = alone(&mut environment);
     assert!(result.is_ok() && reason(&record) == &EndReason::Interrupted);

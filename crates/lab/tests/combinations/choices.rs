@@ -33,48 +33,104 @@ pub struct Choice {
 }
 
 const fn choice(axis: &'static str, name: &'static str, toml: &'static str) -> Choice {
-    Choice { axis, name, toml, without: &[] }
+    Choice {
+        axis,
+        name,
+        toml,
+        without: &[],
+    }
 }
 
 /// A measurement of one variant.
 const fn alone(name: &'static str, toml: &'static str) -> Choice {
-    Choice { axis: "measure", name, toml, without: &["factors", "design"] }
+    Choice {
+        axis: "measure",
+        name,
+        toml,
+        without: &["factors", "design"],
+    }
 }
 
 /// A service that is not a command.
 const fn source(name: &'static str, toml: &'static str) -> Choice {
-    Choice { axis: "source", name, toml, without: &["services", "factors"] }
+    Choice {
+        axis: "source",
+        name,
+        toml,
+        without: &["services", "factors"],
+    }
 }
 
 pub const CHOICES: &[Choice] = &[
     choice("rate", "requests per second", r#"design.rate = 800"#),
     choice("rate", "share", r#"design.rate = "50%""#),
-    choice("rate", "ramp", "design.rate = \"300..900\"\ndesign.arrivals = \"constant\""),
+    choice(
+        "rate",
+        "ramp",
+        "design.rate = \"300..900\"\ndesign.arrivals = \"constant\"",
+    ),
     choice("rate", "ramp of shares", r#"design.rate = "20%..60%""#),
-    choice("rate", "by level", "factors.setting.off.load.rate = 300\nfactors.setting.on.load.rate = 600"),
+    choice(
+        "rate",
+        "by level",
+        "factors.setting.off.load.rate = 300\nfactors.setting.on.load.rate = 600",
+    ),
     choice("length", "blocks", "design.blocks = 5\ndesign.seed = 7"),
-    choice("length", "slices", "design.slice = \"300ms\"\ndesign.slices = 3"),
+    choice(
+        "length",
+        "slices",
+        "design.slice = \"300ms\"\ndesign.slices = 3",
+    ),
     choice("length", "warm-up", r#"design.warmup = "1s""#),
     choice("length", "short budget", r#"design.budget = "12s""#),
-    choice("length", "one look", "design.looks = \"once\"\ndesign.margin = \"5%\""),
+    choice(
+        "length",
+        "one look",
+        "design.looks = \"once\"\ndesign.margin = \"5%\"",
+    ),
     alone("duration", r#"measure.duration = "2s""#),
     alone("requests", r#"measure.requests = 500"#),
-    alone("steps", "measure.rate = \"500,1000\"\nmeasure.arrivals = \"constant\"\nmeasure.warmup = \"1s\""),
-    alone("shares", "measure.rate = \"25%,50%\"\nmeasure.duration = \"1s\""),
-    alone("ramp", "measure.rate = \"100..500\"\nmeasure.duration = \"3s\""),
-    choice("metric", "cpu_per_request", r#"design.metric = "cpu_per_request""#),
+    alone(
+        "steps",
+        "measure.rate = \"500,1000\"\nmeasure.arrivals = \"constant\"\nmeasure.warmup = \"1s\"",
+    ),
+    alone(
+        "shares",
+        "measure.rate = \"25%,50%\"\nmeasure.duration = \"1s\"",
+    ),
+    alone(
+        "ramp",
+        "measure.rate = \"100..500\"\nmeasure.duration = \"3s\"",
+    ),
+    choice(
+        "metric",
+        "cpu_per_request",
+        r#"design.metric = "cpu_per_request""#,
+    ),
     choice("metric", "peak_memory", r#"design.metric = "peak_memory""#),
     choice("metric", "p50 and p75", r#"design.metric = ["p50", "p75"]"#),
     choice("metric", "p99", r#"design.metric = "p99""#),
-    choice("metric", "three quantiles", r#"design.metric = ["p90", "p95", "p99.5"]"#),
+    choice(
+        "metric",
+        "three quantiles",
+        r#"design.metric = ["p90", "p95", "p99.5"]"#,
+    ),
     choice("metric", "p99.9", r#"design.metric = "p99.9""#),
     choice(
         "metric",
         "throughput and CPU",
         r#"design.metric = ["throughput", "cpu_per_request", "peak_memory"]"#,
     ),
-    choice("metric", "objective", r#"design.slo = ["p99 < 50ms", "failed < 1%"]"#),
-    choice("metric", "capacity", "design.metric = \"capacity\"\ndesign.slo = [\"p95 < 20ms\"]"),
+    choice(
+        "metric",
+        "objective",
+        r#"design.slo = ["p99 < 50ms", "failed < 1%"]"#,
+    ),
+    choice(
+        "metric",
+        "capacity",
+        "design.metric = \"capacity\"\ndesign.slo = [\"p95 < 20ms\"]",
+    ),
     choice(
         "metric",
         "endpoint",
@@ -111,9 +167,17 @@ pub const CHOICES: &[Choice] = &[
         factors.setting.off.api.kubernetes.service = "shop"
         factors.setting.on.api.kubernetes.service = "canary""#,
     ),
-    choice("protocol", "pipeline", "load.pipeline = 4\nload.protocol = \"http/1.1\""),
+    choice(
+        "protocol",
+        "pipeline",
+        "load.pipeline = 4\nload.protocol = \"http/1.1\"",
+    ),
     choice("protocol", "h2", "load.protocol = \"h2\"\nload.streams = 5"),
-    choice("protocol", "TLS", "load.tls = { insecure = true, server_name = \"shop\", resumption = false }"),
+    choice(
+        "protocol",
+        "TLS",
+        "load.tls = { insecure = true, server_name = \"shop\", resumption = false }",
+    ),
     choice(
         "protocol",
         "TLS with a client certificate",
@@ -124,9 +188,21 @@ pub const CHOICES: &[Choice] = &[
         "connections closed",
         "load.keep_alive = false\nload.connections = 8\nload.threads = 1",
     ),
-    choice("protocol", "link", r#"load.network = { rate = "20mbit", delay = "5ms" }"#),
-    choice("protocol", "addresses", r#"load.sources = ["127.0.0.2", "127.0.0.3"]"#),
-    choice("requests", "HEAD", "load.method = \"HEAD\"\nload.path = \"/items?page=2\""),
+    choice(
+        "protocol",
+        "link",
+        r#"load.network = { rate = "20mbit", delay = "5ms" }"#,
+    ),
+    choice(
+        "protocol",
+        "addresses",
+        r#"load.sources = ["127.0.0.2", "127.0.0.3"]"#,
+    ),
+    choice(
+        "requests",
+        "HEAD",
+        "load.method = \"HEAD\"\nload.path = \"/items?page=2\"",
+    ),
     choice(
         "requests",
         "body",
@@ -137,7 +213,11 @@ pub const CHOICES: &[Choice] = &[
         "body of a file",
         "load.method = \"PUT\"\nload.body_file = \"body.txt\"\nload.timeout = \"2s\"",
     ),
-    choice("requests", "values", "load.path = \"/items/{id}\"\nload.values = \"rows.csv\""),
+    choice(
+        "requests",
+        "values",
+        "load.path = \"/items/{id}\"\nload.values = \"rows.csv\"",
+    ),
     choice(
         "requests",
         "mix",
@@ -169,8 +249,16 @@ pub const CHOICES: &[Choice] = &[
         "content",
         "expect.status = [200, 201]\nexpect.content = \"sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824\"",
     ),
-    choice("start", "cluster", "services.api.launcher = \"cluster\"\nservices.api.workers = 2"),
-    choice("start", "PM2 fork", "services.api.launcher = \"pm2-fork\"\nservices.api.pmx = false"),
+    choice(
+        "start",
+        "cluster",
+        "services.api.launcher = \"cluster\"\nservices.api.workers = 2",
+    ),
+    choice(
+        "start",
+        "PM2 fork",
+        "services.api.launcher = \"pm2-fork\"\nservices.api.pmx = false",
+    ),
     choice(
         "start",
         "PM2 cluster",
@@ -219,8 +307,16 @@ pub const CHOICES: &[Choice] = &[
         "quantiles",
         "gate = { p50 = \"< 1s\", p90 = \"< +50%\", p99 = \"< 2s\", \"p99.9\" = \"< 3s\", p75 = \"< 1s\", p95 = \"< 1s\", \"p99.5\" = \"< 1s\" }",
     ),
-    choice("gate", "capacity", "gate = { capacity = [\"> 10/s\", \"> -50%\"], failed = \"< 5%\" }"),
-    choice("gate", "of a level", "gate.failed = \"< 5%\"\ngate.of.on.throughput = \"> 1/s\""),
+    choice(
+        "gate",
+        "capacity",
+        "gate = { capacity = [\"> 10/s\", \"> -50%\"], failed = \"< 5%\" }",
+    ),
+    choice(
+        "gate",
+        "of a level",
+        "gate.failed = \"< 5%\"\ngate.of.on.throughput = \"> 1/s\"",
+    ),
     choice(
         "gate",
         "amounts of a level",
@@ -233,11 +329,27 @@ pub const CHOICES: &[Choice] = &[
         r#"
         gate.of.on = { p50 = "< 1s", p75 = "< 1s", p90 = "< 1s", p95 = "< 1s", p99 = "< 1s", "p99.5" = "< 1s", "p99.9" = "< 1s" }"#,
     ),
-    choice("gate", "capacity of a level", r#"gate.of.on.capacity = "> 1/s""#),
-    choice("gate", "of a comparison", "gate.of.\"on vs off\".throughput = \"> -90%\""),
-    choice("design", "copy", "design.aa = true\nquestion = \"Does it matter?\""),
+    choice(
+        "gate",
+        "capacity of a level",
+        r#"gate.of.on.capacity = "> 1/s""#,
+    ),
+    choice(
+        "gate",
+        "of a comparison",
+        "gate.of.\"on vs off\".throughput = \"> -90%\"",
+    ),
+    choice(
+        "design",
+        "copy",
+        "design.aa = true\nquestion = \"Does it matter?\"",
+    ),
     choice("design", "profiles", "design.explain = true"),
-    choice("design", "by the clock", "design.per_core = false\ndesign.drop_disturbed = false"),
+    choice(
+        "design",
+        "by the clock",
+        "design.per_core = false\ndesign.drop_disturbed = false",
+    ),
     choice("design", "pooled", "design.pooled = true"),
     choice("design", "cores shared", r#"design.cpus = "shared""#),
     choice("design", "cores separate", r#"design.cpus = "separate""#),
@@ -273,19 +385,24 @@ pub fn experiment(choices: &[Choice]) -> String {
     for name in choices.iter().flat_map(|choice| choice.without) {
         table.remove(*name);
     }
-    choices.iter().for_each(|choice| merge(&mut table, parsed(choice.toml)));
+    choices
+        .iter()
+        .for_each(|choice| merge(&mut table, parsed(choice.toml)));
     toml::to_string(&table).expect("a table can be written")
 }
 
 /// The names of these choices, for messages.
 pub fn title(choices: &[Choice]) -> String {
-    let names: Vec<String> =
-        choices.iter().map(|choice| format!("{}: {}", choice.axis, choice.name)).collect();
+    let names: Vec<String> = choices
+        .iter()
+        .map(|choice| format!("{}: {}", choice.axis, choice.name))
+        .collect();
     names.join(" + ")
 }
 
 pub fn parsed(text: &str) -> Table {
-    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    text.parse()
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 pub fn merge(into: &mut Table, from: Table) {

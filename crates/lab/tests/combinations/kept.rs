@@ -16,12 +16,22 @@ const RUNS: [&str; 3] = ["p99", "objective", "steps"];
 #[test]
 #[ignore = "writes: CORPUS=FOLDER cargo test --test combinations corpus -- --ignored"]
 fn writes_the_records_of_the_corpus() {
-    let into = PathBuf::from(env::var_os("CORPUS").expect("CORPUS names a folder that is not there yet"));
+    let into =
+        PathBuf::from(env::var_os("CORPUS").expect("CORPUS names a folder that is not there yet"));
     let files = folder();
     for (index, choice) in CHOICES.iter().enumerate() {
-        write(&into, &[*choice], Weather::Faster, index as u64, files.path());
+        write(
+            &into,
+            &[*choice],
+            Weather::Faster,
+            index as u64,
+            files.path(),
+        );
     }
-    let runs = CHOICES.iter().filter(|choice| RUNS.contains(&choice.name)).map(|choice| vec![*choice]);
+    let runs = CHOICES
+        .iter()
+        .filter(|choice| RUNS.contains(&choice.name))
+        .map(|choice| vec![*choice]);
     for choices in [Vec::new()].into_iter().chain(runs) {
         for (index, weather) in Weather::ALL.into_iter().enumerate() {
             // Each single choice already exists.
@@ -35,27 +45,45 @@ fn writes_the_records_of_the_corpus() {
 
 /// Runs these choices, if they are a valid experiment, and stores the record.
 fn write(into: &Path, choices: &[Choice], weather: Weather, seed: u64, files: &Path) {
-    let Ok(plan) = planned(choices, files) else { return };
+    let Ok(plan) = planned(choices, files) else {
+        return;
+    };
     let name = choices
         .iter()
         .map(|choice| format!("{}-{}", choice.axis, choice.name))
         .chain([format!("{weather:?}")]);
-    let name: String = name.collect::<Vec<_>>().join("-").to_lowercase().replace([' ', '.', '_'], "-");
+    let name: String = name
+        .collect::<Vec<_>>()
+        .join("-")
+        .to_lowercase()
+        .replace([' ', '.', '_'], "-");
     let (made_by, command) = made_by(&plan);
-    let header = Header { made_by, ..environment::header(plan.clone(), seed, command) };
-    let writer =
-        Writer::create(&into.join(name), header, &crate::experiment(choices)).expect("the record is made");
+    let header = Header {
+        made_by,
+        ..environment::header(plan.clone(), seed, command)
+    };
+    let writer = Writer::create(&into.join(name), header, &crate::experiment(choices))
+        .expect("the record is made");
     let _ = proofload_lab::run(writer, &mut World::new(&plan, seed, weather), &mut |_| {});
 }
 
 /// The command that makes such a record.
 fn made_by(plan: &Plan) -> (MadeBy, &'static [&'static str]) {
     if plan.measure.is_some() {
-        (MadeBy::Load, &["proofload", "load", "http://127.0.0.1:3000"])
+        (
+            MadeBy::Load,
+            &["proofload", "load", "http://127.0.0.1:3000"],
+        )
     } else if !plan.design.slo.is_empty() {
-        (MadeBy::CapacityOfFile, &["proofload", "capacity", "experiment.toml"])
+        (
+            MadeBy::CapacityOfFile,
+            &["proofload", "capacity", "experiment.toml"],
+        )
     } else if plan.aa.is_some() {
-        (MadeBy::Calibrate, &["proofload", "doctor", "calibrate", "experiment.toml"])
+        (
+            MadeBy::Calibrate,
+            &["proofload", "doctor", "calibrate", "experiment.toml"],
+        )
     } else if plan.tune != plan::Tune::default() {
         (MadeBy::Tune, &["proofload", "tune", "experiment.toml"])
     } else {

@@ -50,12 +50,22 @@ fn tried(plan: Plan, seed: u64, weather: Weather, with_page: bool) {
     let (writer, folder) = environment::begun(plan.clone(), seed);
     let mut world = World::new(&plan, seed, weather);
     let (record, _) = proofload_lab::run(writer, &mut world, &mut |_| {});
-    assert!(world.inner.living.is_empty(), "{:?} lives on", world.inner.living);
+    assert!(
+        world.inner.living.is_empty(),
+        "{:?} lives on",
+        world.inner.living
+    );
     let printed = rules::printed(&record, with_page);
     rules::check(&record, &printed);
     let opened = record::open(&folder.path().join("record")).expect("it opens");
-    assert!(opened == record, "the record on disk is not the one in memory");
-    assert!(rules::printed(&opened, with_page) == printed, "a record that is read back reports otherwise");
+    assert!(
+        opened == record,
+        "the record on disk is not the one in memory"
+    );
+    assert!(
+        rules::printed(&opened, with_page) == printed,
+        "a record that is read back reports otherwise"
+    );
 }
 
 /// Calls `attempt` for each item on all processors and panics with the failed ones, grouped by message.
@@ -66,7 +76,8 @@ fn all_hold<T: Sync>(items: &[T], name: impl Fn(&T) -> String + Sync, attempt: i
         while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| attempt(item))) {
                 let text = panic.downcast_ref::<String>().cloned();
-                let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+                let text =
+                    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
                 failed.push((text.unwrap_or_default(), name(item)));
             }
         }
@@ -75,15 +86,22 @@ fn all_hold<T: Sync>(items: &[T], name: impl Fn(&T) -> String + Sync, attempt: i
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let failed: Vec<(String, String)> = thread::scope(|scope| {
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().expect("it is caught")).collect()
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().expect("it is caught"))
+            .collect()
     });
     let mut grouped: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (message, name) in failed {
-        let kind: String = message.chars().filter(|c| !c.is_ascii_digit()).take(60).collect();
-        grouped
-            .entry(kind)
-            .or_default()
-            .push(format!("{name}\n    {}", message.chars().take(1500).collect::<String>()));
+        let kind: String = message
+            .chars()
+            .filter(|c| !c.is_ascii_digit())
+            .take(60)
+            .collect();
+        grouped.entry(kind).or_default().push(format!(
+            "{name}\n    {}",
+            message.chars().take(1500).collect::<String>()
+        ));
     }
     let mut report = String::new();
     for names in grouped.values() {
@@ -96,7 +114,9 @@ fn all_hold<T: Sync>(items: &[T], name: impl Fn(&T) -> String + Sync, attempt: i
 fn pairs() -> Vec<Vec<Choice>> {
     let mut pairs: Vec<Vec<Choice>> = CHOICES.iter().map(|choice| vec![*choice]).collect();
     for (index, one) in CHOICES.iter().enumerate() {
-        let others = CHOICES[index + 1..].iter().filter(|other| other.axis != one.axis);
+        let others = CHOICES[index + 1..]
+            .iter()
+            .filter(|other| other.axis != one.axis);
         pairs.extend(others.map(|other| vec![*one, *other]));
     }
     pairs
@@ -134,7 +154,12 @@ fn every_pair_of_features_keeps_the_rules() {
         &numbered,
         |(index, (pair, _))| format!("{} ({:?})", title(pair), weather(index)),
         |(index, (_, plan))| {
-            tried(plan.clone(), *index as u64, Weather::Faster, index % 50 == 0);
+            tried(
+                plan.clone(),
+                *index as u64,
+                Weather::Faster,
+                index % 50 == 0,
+            );
             tried(plan.clone(), *index as u64, weather(index), false);
         },
     );
@@ -150,7 +175,10 @@ fn random_combinations_keep_the_rules() {
         let mut random = Pcg64::new(u128::from(seed), 51);
         let mut choices = Vec::new();
         for axis in &axes {
-            let of: Vec<&Choice> = CHOICES.iter().filter(|choice| choice.axis == *axis).collect();
+            let of: Vec<&Choice> = CHOICES
+                .iter()
+                .filter(|choice| choice.axis == *axis)
+                .collect();
             if random.random_bool(0.4) {
                 choices.push(*of[random.random_range(0..of.len())]);
             }
@@ -160,7 +188,11 @@ fn random_combinations_keep_the_rules() {
             drawn.push((seed, choices, weather, plan));
         }
     }
-    assert!(drawn.len() > DRAWS as usize / 10, "{} of {DRAWS} are valid", drawn.len());
+    assert!(
+        drawn.len() > DRAWS as usize / 10,
+        "{} of {DRAWS} are valid",
+        drawn.len()
+    );
     all_hold(
         &drawn,
         |(seed, choices, weather, _)| format!("{weather:?}, seed {seed}: {}", title(choices)),
@@ -174,7 +206,11 @@ fn every_key_of_the_schema_is_drawn() {
     let mut keys = BTreeSet::new();
     collect_keys(&schema, &schema, "", &mut keys);
     let mut drawn = BTreeSet::new();
-    for text in CHOICES.iter().map(|choice| choice.toml).chain([choices::BASE]) {
+    for text in CHOICES
+        .iter()
+        .map(|choice| choice.toml)
+        .chain([choices::BASE])
+    {
         let value = serde_json::to_value(parsed(text)).expect("JSON");
         collect_set(&value, &schema, &schema, "", &mut drawn);
     }
@@ -187,7 +223,10 @@ fn resolved<'a>(mut schema: &'a Value, root: &'a Value) -> Vec<&'a Value> {
         schema = &root["$defs"][reference.trim_start_matches("#/$defs/")];
     }
     match schema["anyOf"].as_array() {
-        Some(branches) => branches.iter().flat_map(|branch| resolved(branch, root)).collect(),
+        Some(branches) => branches
+            .iter()
+            .flat_map(|branch| resolved(branch, root))
+            .collect(),
         None => vec![schema],
     }
 }
@@ -195,14 +234,20 @@ fn resolved<'a>(mut schema: &'a Value, root: &'a Value) -> Vec<&'a Value> {
 /// The table that a key below factors belongs to.
 fn canonical(path: &str) -> String {
     let path = path.strip_prefix("factors.*.*.").unwrap_or(path);
-    path.replace("services.*.", "services.").trim_start_matches("*.").to_owned()
+    path.replace("services.*.", "services.")
+        .trim_start_matches("*.")
+        .to_owned()
 }
 
 /// Paths of all keys, with `*` for names that are free.
 fn collect_keys(schema: &Value, root: &Value, path: &str, keys: &mut BTreeSet<String>) {
     for schema in resolved(schema, root) {
         for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
-            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            let path = if path.is_empty() {
+                name.clone()
+            } else {
+                format!("{path}.{name}")
+            };
             // Levels repeat the keys of the file.
             if path != "factors" {
                 keys.insert(canonical(&path));
@@ -210,7 +255,12 @@ fn collect_keys(schema: &Value, root: &Value, path: &str, keys: &mut BTreeSet<St
             }
         }
         if schema["additionalProperties"].is_object() {
-            collect_keys(&schema["additionalProperties"], root, &format!("{path}.*"), keys);
+            collect_keys(
+                &schema["additionalProperties"],
+                root,
+                &format!("{path}.*"),
+                keys,
+            );
         }
         if schema["items"].is_object() {
             collect_keys(&schema["items"], root, path, keys);
@@ -219,12 +269,22 @@ fn collect_keys(schema: &Value, root: &Value, path: &str, keys: &mut BTreeSet<St
 }
 
 /// Paths of the keys that a file sets.
-fn collect_set(value: &Value, schema: &Value, root: &Value, path: &str, drawn: &mut BTreeSet<String>) {
+fn collect_set(
+    value: &Value,
+    schema: &Value,
+    root: &Value,
+    path: &str,
+    drawn: &mut BTreeSet<String>,
+) {
     for schema in resolved(schema, root) {
         for (name, value) in value.as_object().into_iter().flatten() {
             let known = schema["properties"].get(name);
             let part = if known.is_some() { name.as_str() } else { "*" };
-            let path = if path.is_empty() { part.to_owned() } else { format!("{path}.{part}") };
+            let path = if path.is_empty() {
+                part.to_owned()
+            } else {
+                format!("{path}.{part}")
+            };
             if known.is_some() {
                 drawn.insert(canonical(&path));
             }

@@ -3,11 +3,22 @@
 use analysis::{Conclusion, Outcome, Ruling};
 use model::Grade;
 use record::Record;
-use report::{CSV, FormOptions, Gated, HTML, JSON, JUNIT, MARKDOWN, MeasuredRecord, SVG, TEXT, render};
+use report::{
+    CSV, FormOptions, Gated, HTML, JSON, JUNIT, MARKDOWN, MeasuredRecord, SVG, TEXT, render,
+};
 use serde_json::Value;
 
 /// Texts that no report may contain.
-const FORBIDDEN: [&str; 8] = ["NaN", " inf", "×0.0 ", "-0.0 ", " 1 requests", " 1 blocks", "Some(", "None"];
+const FORBIDDEN: [&str; 8] = [
+    "NaN",
+    " inf",
+    "×0.0 ",
+    "-0.0 ",
+    " 1 requests",
+    " 1 blocks",
+    "Some(",
+    "None",
+];
 
 /// Share of the budget for which the current block may continue.
 const GRACE: f64 = 0.05;
@@ -24,17 +35,29 @@ pub struct Printed {
 pub fn printed(record: &Record, with_page: bool) -> Printed {
     let conclusion = analysis::conclude(record);
     let measured = MeasuredRecord::new(record, &conclusion, None);
-    let look = FormOptions { width: 100, ground: report::plot::Ground::Light };
+    let look = FormOptions {
+        width: 100,
+        ground: report::plot::Ground::Light,
+    };
     let mut forms = vec![&TEXT, &MARKDOWN, &JSON, &CSV, &SVG];
     if with_page {
         forms.push(&HTML);
     }
-    let drawn = |form: &&'static report::Form| (form.name, render(&measured, form, look).unwrap_or_default());
+    let drawn = |form: &&'static report::Form| {
+        (form.name, render(&measured, form, look).unwrap_or_default())
+    };
     let mut forms: Vec<(&str, String)> = forms.iter().map(drawn).collect();
     let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
-    let gated = Gated { record, gate: &gate, allow_open: false };
+    let gated = Gated {
+        record,
+        gate: &gate,
+        allow_open: false,
+    };
     for form in [&TEXT, &JSON, &JUNIT] {
-        forms.push((form.name, render(&gated, form, look).expect("a gate has this form")));
+        forms.push((
+            form.name,
+            render(&gated, form, look).expect("a gate has this form"),
+        ));
     }
     Printed { forms }
 }
@@ -45,17 +68,28 @@ pub fn check(record: &Record, printed: &Printed) {
     ends_within_its_budget(record);
     verdicts_agree_with_findings(&conclusion);
     gate_agrees_with_report(record, &conclusion);
-    for slice in record.blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices) {
+    for slice in record
+        .blocks
+        .iter()
+        .flat_map(|block| &block.trials)
+        .flat_map(|trial| &trial.slices)
+    {
         let counts = &slice.counts;
         let ended = counts.responses + counts.timed_out + counts.broken + counts.unfinished;
         assert_eq!(counts.sent, ended, "a request was lost: {slice:?}");
-        assert_eq!(counts.status.values().sum::<u64>(), counts.responses, "a status was lost: {slice:?}");
+        assert_eq!(
+            counts.status.values().sum::<u64>(),
+            counts.responses,
+            "a status was lost: {slice:?}"
+        );
     }
     for (form, text) in &printed.forms {
         match *form {
             "json" => numbers_are_possible(&serde_json::from_str(text).expect("JSON"), "", record),
             "text" | "md" => {
-                let found = FORBIDDEN.into_iter().find(|forbidden| text.contains(forbidden));
+                let found = FORBIDDEN
+                    .into_iter()
+                    .find(|forbidden| text.contains(forbidden));
                 assert_eq!(found, None, "in the {form}:\n{text}");
             }
             _ => {}
@@ -69,7 +103,12 @@ fn ends_within_its_budget(record: &Record) {
     if plan.measure.is_none() && !plan.design.explain {
         let budget_s = plan.design.budget.as_secs_f64();
         let limit_s = budget_s * (1.0 + GRACE) + UNDER_WAY_S;
-        assert!(ended.seconds <= limit_s, "{} s of {budget_s} s: {:?}", ended.seconds, ended.reason);
+        assert!(
+            ended.seconds <= limit_s,
+            "{} s of {budget_s} s: {:?}",
+            ended.seconds,
+            ended.reason
+        );
     }
 }
 
@@ -87,10 +126,18 @@ fn verdicts_agree_with_findings(conclusion: &Conclusion) {
         }
         if let Some(estimate) = comparison.estimate {
             let (low, ratio, high) = (estimate.low, estimate.ratio, estimate.high);
-            assert!(0.0 < low && low <= ratio && ratio <= high, "{low} {ratio} {high}");
+            assert!(
+                0.0 < low && low <= ratio && ratio <= high,
+                "{low} {ratio} {high}"
+            );
             match comparison.outcome {
-                Outcome::Better | Outcome::Worse => assert!(low > 1.0 || high < 1.0, "{comparison:?}"),
-                Outcome::Equivalent | Outcome::Inconclusive | Outcome::NoSuccess | Outcome::Invalid => {}
+                Outcome::Better | Outcome::Worse => {
+                    assert!(low > 1.0 || high < 1.0, "{comparison:?}")
+                }
+                Outcome::Equivalent
+                | Outcome::Inconclusive
+                | Outcome::NoSuccess
+                | Outcome::Invalid => {}
             }
         }
     }
@@ -98,8 +145,16 @@ fn verdicts_agree_with_findings(conclusion: &Conclusion) {
 
 fn gate_agrees_with_report(record: &Record, conclusion: &Conclusion) {
     let gate = analysis::gated(record, conclusion, &record.header.plan.gate);
-    let is_invalid = conclusion.findings.iter().any(|finding| finding.grade == Grade::Invalid);
-    if is_invalid || record.ended.as_ref().is_some_and(|ended| ended.reason.failure().is_some()) {
+    let is_invalid = conclusion
+        .findings
+        .iter()
+        .any(|finding| finding.grade == Grade::Invalid);
+    if is_invalid
+        || record
+            .ended
+            .as_ref()
+            .is_some_and(|ended| ended.reason.failure().is_some())
+    {
         assert_ne!(
             gate.ruling(),
             Some(Ruling::Pass),
@@ -109,10 +164,19 @@ fn gate_agrees_with_report(record: &Record, conclusion: &Conclusion) {
     }
     for judgement in gate.judgements {
         let Some(measured) = judgement.measured else {
-            assert_ne!(judgement.ruling, Ruling::Pass, "{}: passes without a figure", judgement.limit);
+            assert_ne!(
+                judgement.ruling,
+                Ruling::Pass,
+                "{}: passes without a figure",
+                judgement.limit
+            );
             continue;
         };
-        assert!(measured.high.is_none_or(|high| measured.low <= high), "{}: {measured:?}", judgement.limit);
+        assert!(
+            measured.high.is_none_or(|high| measured.low <= high),
+            "{}: {measured:?}",
+            judgement.limit
+        );
     }
 }
 
@@ -125,16 +189,16 @@ fn numbers_are_possible(value: &Value, path: &str, record: &Record) {
             }
             let number = |name: &str| fields.get(name).and_then(Value::as_u64);
             if let (Some(sent), Some(answered)) = (number("sent"), number("answered")) {
-                let rest = ["timed_out", "broken", "unfinished"].map(|name| number(name).unwrap_or(0));
+                let rest =
+                    ["timed_out", "broken", "unfinished"].map(|name| number(name).unwrap_or(0));
                 assert_eq!(sent, answered + rest.iter().sum::<u64>(), "{path}");
                 assert!(number("ok").unwrap_or(0) <= answered, "{path}");
             }
         }
         Value::Array(items) => {
-            items
-                .iter()
-                .enumerate()
-                .for_each(|(index, item)| numbers_are_possible(item, &format!("{path}[{index}]"), record));
+            items.iter().enumerate().for_each(|(index, item)| {
+                numbers_are_possible(item, &format!("{path}[{index}]"), record)
+            });
         }
         Value::Number(number) => {
             let number = number.as_f64().expect("a number");

@@ -36,13 +36,34 @@ const SECRETS: [&str; 10] = [
 /// in the lines of a block of it, `@N@` between quotes in one line.
 const CONTEXTS: &[(&str, &str)] = &[
     ("variable", r#"services.api.env.DB_PASSWORD = "@S@""#),
-    ("variable of a level", r#"factors.setting.on.api.env.API_KEY = "@S@""#),
-    ("URL in a variable", r#"services.api.env.DATABASE = "postgres://user:@U@@127.0.0.1:5432/db?ssl=on""#),
-    ("query in a variable", r#"services.api.env.ENDPOINT = "http://127.0.0.1/?a=1&access_token=@U@&b=2""#),
-    ("JSON in a variable", r#"services.api.env.CONFIG = '{{"db": {{"password": "@J@", "port": 1}}'"#),
-    ("list in a variable", r#"services.api.env.TOKENS = '["a", "@J@"]'"#),
-    ("beside a placeholder", r#"services.api.env.MIX_TOKEN = "@S@-{file.tail.txt}""#),
-    ("behind a placeholder", r#"services.api.env.MIX_TOKEN = "{file.tail.txt}.@S@""#),
+    (
+        "variable of a level",
+        r#"factors.setting.on.api.env.API_KEY = "@S@""#,
+    ),
+    (
+        "URL in a variable",
+        r#"services.api.env.DATABASE = "postgres://user:@U@@127.0.0.1:5432/db?ssl=on""#,
+    ),
+    (
+        "query in a variable",
+        r#"services.api.env.ENDPOINT = "http://127.0.0.1/?a=1&access_token=@U@&b=2""#,
+    ),
+    (
+        "JSON in a variable",
+        r#"services.api.env.CONFIG = '{{"db": {{"password": "@J@", "port": 1}}'"#,
+    ),
+    (
+        "list in a variable",
+        r#"services.api.env.TOKENS = '["a", "@J@"]'"#,
+    ),
+    (
+        "beside a placeholder",
+        r#"services.api.env.MIX_TOKEN = "@S@-{file.tail.txt}""#,
+    ),
+    (
+        "behind a placeholder",
+        r#"services.api.env.MIX_TOKEN = "{file.tail.txt}.@S@""#,
+    ),
     (
         "URL beside a placeholder",
         r#"services.api.env.DATABASE = "postgres://user:@U@{file.tail.txt}@127.0.0.1/db""#,
@@ -51,8 +72,14 @@ const CONTEXTS: &[(&str, &str)] = &[
         "key in a variable",
         "services.api.env.TLS = \"-----BEGIN PRIVATE KEY-----\\n@S@\\n-----END PRIVATE KEY-----\"",
     ),
-    ("flag", r#"services.api.command = ["node", "server.js", "--token=@S@"]"#),
-    ("flag and word", r#"services.api.command = ["node", "server.js", "--api-key", "@S@", "--verbose"]"#),
+    (
+        "flag",
+        r#"services.api.command = ["node", "server.js", "--token=@S@"]"#,
+    ),
+    (
+        "flag and word",
+        r#"services.api.command = ["node", "server.js", "--api-key", "@S@", "--verbose"]"#,
+    ),
     (
         "URL in a command",
         r#"services.api.command = ["node", "server.js", "--db=http://user:@U@@127.0.0.1/"]"#,
@@ -61,12 +88,18 @@ const CONTEXTS: &[(&str, &str)] = &[
         "header in a command",
         r#"services.api.command = ["node", "server.js", "--header", "Authorization: Bearer @H@"]"#,
     ),
-    ("JSON in a command", r#"services.api.command = ["node", "server.js", '--config={{"secret": "@J@"}']"#),
+    (
+        "JSON in a command",
+        r#"services.api.command = ["node", "server.js", '--config={{"secret": "@J@"}']"#,
+    ),
     (
         "list of words in a command",
         r#"services.api.command = ["node", "server.js", '--args=["--token", "@J@", "-v"]']"#,
     ),
-    ("shell", r#"services.api.command = ["sh", "-c", "API_TOKEN=@Q@ exec node server.js"]"#),
+    (
+        "shell",
+        r#"services.api.command = ["sh", "-c", "API_TOKEN=@Q@ exec node server.js"]"#,
+    ),
     (
         "flag in a shell",
         r#"services.api.command = ["sh", "-c", "exec node server.js --password @Q@ --port 1"]"#,
@@ -75,20 +108,56 @@ const CONTEXTS: &[(&str, &str)] = &[
         "directive in a command",
         r#"services.api.command = ["nginx", "-g", 'daemon off; proxy_set_header Authorization "Bearer @N@";']"#,
     ),
-    ("header", r#"load.headers = { authorization = "Bearer @H@", accept = "x" }"#),
+    (
+        "header",
+        r#"load.headers = { authorization = "Bearer @H@", accept = "x" }"#,
+    ),
     ("header of a key", r#"load.headers = { X-Api-Key = "@H@" }"#),
-    ("cookie", r#"load.headers = { cookie = "theme=dark; sid=@H@" }"#),
-    ("cookie beside a placeholder", r#"load.headers = { cookie = "sid=@H@; csrf={file.tail.txt}" }"#),
-    ("header of parts", r#"load.headers = { Authorization = 'Digest username="u", response="@H@"' }"#),
-    ("header list", r#"load.headers = { x-token = ["@H@", "b"] }"#),
+    (
+        "cookie",
+        r#"load.headers = { cookie = "theme=dark; sid=@H@" }"#,
+    ),
+    (
+        "cookie beside a placeholder",
+        r#"load.headers = { cookie = "sid=@H@; csrf={file.tail.txt}" }"#,
+    ),
+    (
+        "header of parts",
+        r#"load.headers = { Authorization = 'Digest username="u", response="@H@"' }"#,
+    ),
+    (
+        "header list",
+        r#"load.headers = { x-token = ["@H@", "b"] }"#,
+    ),
     ("path", r#"load.path = "/items?a=1&api_key=@U@&b=2""#),
-    ("field of a path", r#"load.path = "/items?user%5Bpassword%5D=@U@&tokens[]=@U@&b=2""#),
-    ("JSON in a query", r#"load.path = "/graphql?variables=%7B%22password%22%3A%22@P@%22%7D&b=2""#),
-    ("pair in a query", r#"load.path = "/items?q=%22password%22%3A%22@P@%22""#),
-    ("encoded query", r#"load.path = "/items?next=%2Flogin%3Faccess_token%3D@D@""#),
-    ("encoded name", r#"load.path = "/items?a=1&api%5Fkey=@U@&b=2""#),
-    ("JSON body with an escaped key", "load.method = \"POST\"\nload.body = '{\"pass\\u0077ord\": \"@J@\"}'"),
-    ("JSON body", "load.method = \"POST\"\nload.body = '{\"user\": \"u\", \"password\": \"@J@\"}'"),
+    (
+        "field of a path",
+        r#"load.path = "/items?user%5Bpassword%5D=@U@&tokens[]=@U@&b=2""#,
+    ),
+    (
+        "JSON in a query",
+        r#"load.path = "/graphql?variables=%7B%22password%22%3A%22@P@%22%7D&b=2""#,
+    ),
+    (
+        "pair in a query",
+        r#"load.path = "/items?q=%22password%22%3A%22@P@%22""#,
+    ),
+    (
+        "encoded query",
+        r#"load.path = "/items?next=%2Flogin%3Faccess_token%3D@D@""#,
+    ),
+    (
+        "encoded name",
+        r#"load.path = "/items?a=1&api%5Fkey=@U@&b=2""#,
+    ),
+    (
+        "JSON body with an escaped key",
+        "load.method = \"POST\"\nload.body = '{\"pass\\u0077ord\": \"@J@\"}'",
+    ),
+    (
+        "JSON body",
+        "load.method = \"POST\"\nload.body = '{\"user\": \"u\", \"password\": \"@J@\"}'",
+    ),
     (
         "nested JSON body",
         "load.method = \"POST\"\nload.body = '{\"a\": [{\"credentials\": {\"user\": \"u\", \"key\": \"@J@\"}}]}'",
@@ -101,8 +170,14 @@ const CONTEXTS: &[(&str, &str)] = &[
         "pairs in a JSON body",
         "load.method = \"POST\"\nload.body = '{\"headers\": [{\"name\": \"Authorization\", \"value\": \"Bearer @J@\"}]}'",
     ),
-    ("form body", "load.method = \"POST\"\nload.body = \"user=u&password=@F@&b=2\""),
-    ("form body with one field", "load.method = \"POST\"\nload.body = \"user[password]=@F@\""),
+    (
+        "form body",
+        "load.method = \"POST\"\nload.body = \"user=u&password=@F@&b=2\"",
+    ),
+    (
+        "form body with one field",
+        "load.method = \"POST\"\nload.body = \"user[password]=@F@\"",
+    ),
     (
         "form body in parts",
         "load.method = \"POST\"\nload.body = \"--x\\r\\nContent-Disposition: form-data; name=\\\"password\\\"\\r\\n\\r\\n@S@\\r\\n--x--\\r\\n\"",
@@ -111,9 +186,18 @@ const CONTEXTS: &[(&str, &str)] = &[
         "form body in parts without quotes",
         "load.method = \"POST\"\nload.body = \"--x\\r\\nContent-Disposition: form-data; name=password\\r\\n\\r\\n@S@\\r\\n--x--\\r\\n\"",
     ),
-    ("XML body", "load.method = \"POST\"\nload.body = \"<a><password>@X@</password></a>\""),
-    ("XML body with an attribute", "load.method = \"POST\"\nload.body = '<a><login token=\"@X@\"/></a>'"),
-    ("YAML body", "load.method = \"POST\"\nload.body = \"user: u\\npassword: '@Y@'\\n\""),
+    (
+        "XML body",
+        "load.method = \"POST\"\nload.body = \"<a><password>@X@</password></a>\"",
+    ),
+    (
+        "XML body with an attribute",
+        "load.method = \"POST\"\nload.body = '<a><login token=\"@X@\"/></a>'",
+    ),
+    (
+        "YAML body",
+        "load.method = \"POST\"\nload.body = \"user: u\\npassword: '@Y@'\\n\"",
+    ),
     (
         "YAML block in a body",
         "load.method = \"POST\"\nload.body = \"user: u\\npassword: |\\n  @B@\\nb: 1\\n\"",
@@ -130,20 +214,38 @@ const CONTEXTS: &[(&str, &str)] = &[
         "prepared data",
         "services.api.env.DATA = \"{prepare.rows}\"\nprepare.rows = { command = [\"make\", \"{output}\", \"--token=@S@\"], env = { SECRET = \"@S@\" } }",
     ),
-    ("placeholder in a variable", r#"services.api.env.KEY = "{file.secret.txt}""#),
+    (
+        "placeholder in a variable",
+        r#"services.api.env.KEY = "{file.secret.txt}""#,
+    ),
     (
         "placeholder in a command",
         r#"services.api.command = ["node", "server.js", "--key={file.secret.txt}"]"#,
     ),
-    ("placeholder in a body", "load.method = \"POST\"\nload.body = \"{file.secret.txt}\""),
-    ("placeholder in a header", "# @H@\nload.headers = { X-Api-Key = \"{file.secret.txt}\" }"),
-    ("placeholder with its scheme", r#"load.headers = { Authorization = "{file.bearer.txt}" }"#),
-    ("placeholder of cookies", r#"load.headers = { Cookie = "{file.cookies.txt}" }"#),
+    (
+        "placeholder in a body",
+        "load.method = \"POST\"\nload.body = \"{file.secret.txt}\"",
+    ),
+    (
+        "placeholder in a header",
+        "# @H@\nload.headers = { X-Api-Key = \"{file.secret.txt}\" }",
+    ),
+    (
+        "placeholder with its scheme",
+        r#"load.headers = { Authorization = "{file.bearer.txt}" }"#,
+    ),
+    (
+        "placeholder of cookies",
+        r#"load.headers = { Cookie = "{file.cookies.txt}" }"#,
+    ),
     (
         "placeholder of cookies in a command",
         r#"services.api.command = ["node", "s.js", "-H", "Cookie: {file.cookies.txt}"]"#,
     ),
-    ("placeholder of a configuration", r#"services.api.env.CONFIG = "{file.config.json}""#),
+    (
+        "placeholder of a configuration",
+        r#"services.api.env.CONFIG = "{file.config.json}""#,
+    ),
 ];
 
 /// The same in a template of a service.
@@ -152,33 +254,81 @@ const TEMPLATES: &[(&str, &str)] = &[
         "nginx",
         "location / {\n  proxy_set_header Authorization \"Bearer @N@\";\n  proxy_pass http://127.0.0.1:1;\n}\n",
     ),
-    ("variable of nginx", "server {\n  set $api_key \"@N@\";\n}\n"),
-    ("condition of nginx", "server {\n  if ($http_x_token != \"@N@\") {\n    return 403;\n  }\n}\n"),
+    (
+        "variable of nginx",
+        "server {\n  set $api_key \"@N@\";\n}\n",
+    ),
+    (
+        "condition of nginx",
+        "server {\n  if ($http_x_token != \"@N@\") {\n    return 403;\n  }\n}\n",
+    ),
     ("directive", "port 6379\nrequirepass @H@\nappendonly no\n"),
     ("directive with a tab", "password\t@H@\nuser u\n"),
     ("comment", "# requirepass @H@\nport 1\n"),
     ("YAML", "db:\n  password: '@Y@'\n  user: u\n"),
-    ("YAML in double quotes", "db:\n  \"password\": \"@J@\"\n  user: u\n"),
+    (
+        "YAML in double quotes",
+        "db:\n  \"password\": \"@J@\"\n  user: u\n",
+    ),
     ("YAML block", "password: |-\n  @B@\nuser: u\n"),
-    ("YAML block with a comment", "password: |  # of the shop\n  @B@\nuser: u\n"),
-    ("YAML below its key", "db:\n    password:\n      \"@J@\"\n    user: u\n"),
+    (
+        "YAML block with a comment",
+        "password: |  # of the shop\n  @B@\nuser: u\n",
+    ),
+    (
+        "YAML below its key",
+        "db:\n    password:\n      \"@J@\"\n    user: u\n",
+    ),
     ("YAML list", "tokens:\n- a\n- \"@J@\"\nuser: u\n"),
-    ("YAML table", "credentials:\n  user: u\n  key: \"@J@\"\nport: 1\n"),
-    ("pair in YAML", "env:\n- name: DB_PASSWORD\n  value: '@Y@'\n- name: A\n  value: b\n"),
+    (
+        "YAML table",
+        "credentials:\n  user: u\n  key: \"@J@\"\nport: 1\n",
+    ),
+    (
+        "pair in YAML",
+        "env:\n- name: DB_PASSWORD\n  value: '@Y@'\n- name: A\n  value: b\n",
+    ),
     ("TOML", "[db]\nsecret = \"@J@\"\nuser = \"u\"\n"),
-    ("TOML in three quotes", "secret = \"\"\"@J@\"\"\"\nuser = \"u\"\n"),
-    ("TOML list", "tokens = [\n  \"a\",\n  \"@J@\",\n]\nuser = \"u\"\n"),
-    ("TOML table", "credentials = { user = \"u\", key = \"@J@\" }\n"),
+    (
+        "TOML in three quotes",
+        "secret = \"\"\"@J@\"\"\"\nuser = \"u\"\n",
+    ),
+    (
+        "TOML list",
+        "tokens = [\n  \"a\",\n  \"@J@\",\n]\nuser = \"u\"\n",
+    ),
+    (
+        "TOML table",
+        "credentials = { user = \"u\", key = \"@J@\" }\n",
+    ),
     ("INI", "[db]\napi_key\t=\t@H@\nuser = u\n"),
-    ("properties", "spring.datasource.password=@H@\nspring.port=1\n"),
+    (
+        "properties",
+        "spring.datasource.password=@H@\nspring.port=1\n",
+    ),
     ("file of variables", "API_TOKEN=@H@\nPORT=1\n"),
-    ("script", "#!/bin/sh\nexport API_TOKEN=@Q@\nDB_PASSWORD=@Q@ exec node server.js\n"),
-    ("program", "const config = { user: 'u', password: \"@J@\" };\nconfig[\"token\"] = \"@J@\";\n"),
-    ("JSON", "{ \"password\":\n  \"@J@\", \"tokens\": [\"@J@\"], \"port\": {{port}} }"),
+    (
+        "script",
+        "#!/bin/sh\nexport API_TOKEN=@Q@\nDB_PASSWORD=@Q@ exec node server.js\n",
+    ),
+    (
+        "program",
+        "const config = { user: 'u', password: \"@J@\" };\nconfig[\"token\"] = \"@J@\";\n",
+    ),
+    (
+        "JSON",
+        "{ \"password\":\n  \"@J@\", \"tokens\": [\"@J@\"], \"port\": {{port}} }",
+    ),
     ("XML", "<db>\n  <password>\n    @X@\n  </password>\n</db>"),
     ("attribute of XML", "<Api-Key value=\"@X@\"/>"),
-    ("pair in XML", "<add key=\"password\" value=\"@X@\"/><param name=\"token\">@X@</param>"),
-    ("key", "-----BEGIN RSA PRIVATE KEY-----\n@S@\n-----END RSA PRIVATE KEY-----\n"),
+    (
+        "pair in XML",
+        "<add key=\"password\" value=\"@X@\"/><param name=\"token\">@X@</param>",
+    ),
+    (
+        "key",
+        "-----BEGIN RSA PRIVATE KEY-----\n@S@\n-----END RSA PRIVATE KEY-----\n",
+    ),
     ("SQL", "ALTER USER shop PASSWORD '@Y@';\n"),
     ("beside a placeholder", "password: @H@{{file.tail.txt}}\n"),
 ];
@@ -205,15 +355,34 @@ fn cases() -> Vec<Case> {
         ];
         for (name, context) in CONTEXTS {
             let toml = placed(context, secret).map(|table| toml::to_string(&table).expect("TOML"));
-            cases.extend(toml.map(|toml| Case { name: (*name).into(), secret, toml, files: files.to_vec() }));
+            cases.extend(toml.map(|toml| Case {
+                name: (*name).into(),
+                secret,
+                toml,
+                files: files.to_vec(),
+            }));
         }
-        for (name, template) in TEMPLATES.iter().filter(|(_, template)| fits(template, secret)) {
+        for (name, template) in TEMPLATES
+            .iter()
+            .filter(|(_, template)| fits(template, secret))
+        {
             let mut table = parsed(BASE);
-            merge(&mut table, parsed("services.api.templates = { \"app.conf\" = \"app.conf.tmpl\" }"));
+            merge(
+                &mut table,
+                parsed("services.api.templates = { \"app.conf\" = \"app.conf.tmpl\" }"),
+            );
             let mut files = files.to_vec();
             files.push(("app.conf.tmpl", filled(template, secret)));
-            let (name, toml) = (format!("{name} in a template"), toml::to_string(&table).expect("TOML"));
-            cases.push(Case { name, secret, toml, files });
+            let (name, toml) = (
+                format!("{name} in a template"),
+                toml::to_string(&table).expect("TOML"),
+            );
+            cases.push(Case {
+                name,
+                secret,
+                toml,
+                files,
+            });
         }
     }
     cases
@@ -233,7 +402,9 @@ fn placed(context: &str, secret: &str) -> Option<Table> {
 }
 
 fn fill(table: &mut Table, secret: &str) {
-    table.iter_mut().for_each(|(_, value)| fill_value(value, secret));
+    table
+        .iter_mut()
+        .for_each(|(_, value)| fill_value(value, secret));
 }
 
 fn fill_value(value: &mut Value, secret: &str) {
@@ -255,7 +426,10 @@ fn filled(text: &str, secret: &str) -> String {
         text.bytes().map(byte).collect()
     };
     let shell = format!("'{}'", secret.replace('\'', r"'\''"));
-    let xml = secret.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+    let xml = secret
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('"', "&quot;");
     let yaml = secret.replace('\'', "''");
     [
         ("@S@", secret),
@@ -272,12 +446,15 @@ fn filled(text: &str, secret: &str) -> String {
         ("@Y@", &yaml),
     ]
     .into_iter()
-    .fold(text.to_owned(), |text, (mark, value)| text.replace(mark, value))
+    .fold(text.to_owned(), |text, (mark, value)| {
+        text.replace(mark, value)
+    })
 }
 
 /// The first five bytes of the secret that are in this text.
 fn leak<'a>(secret: &'a str, text: &[u8]) -> Option<&'a str> {
-    let windows = (0..=secret.len().saturating_sub(SEEN_MAX)).filter_map(|at| secret.get(at..at + SEEN_MAX));
+    let windows =
+        (0..=secret.len().saturating_sub(SEEN_MAX)).filter_map(|at| secret.get(at..at + SEEN_MAX));
     windows
         .filter(|window| window.bytes().all(|byte| byte.is_ascii_alphanumeric()))
         .find(|window| text.windows(SEEN_MAX).any(|seen| seen == window.as_bytes()))
@@ -288,7 +465,11 @@ fn no_secret_is_in_a_record() {
     environment::write_to_memory();
     let cases = cases();
     assert!(cases.len() > 600, "{}", cases.len());
-    all_hold(&cases, |case| format!("{}: {:?}", case.name, case.secret), keeps);
+    all_hold(
+        &cases,
+        |case| format!("{}: {:?}", case.name, case.secret),
+        keeps,
+    );
 }
 
 /// The secret in texts that were truncated within it, at every position, by each function that truncates.
@@ -321,17 +502,31 @@ fn keeps(case: &Case) {
         .unwrap_or_else(|problems| panic!("refused: {}", problems[0].message));
     let directory = kept.path().join("record");
     // As typed, if it comes from a placeholder.
-    let typed = if case.toml.contains("{file.secret.txt}") { "{file.secret.txt}" } else { secret };
-    let command =
-        ["proofload", "compare", "--env", &format!("API_TOKEN={typed}"), &format!("node s.js {typed}")];
+    let typed = if case.toml.contains("{file.secret.txt}") {
+        "{file.secret.txt}"
+    } else {
+        secret
+    };
+    let command = [
+        "proofload",
+        "compare",
+        "--env",
+        &format!("API_TOKEN={typed}"),
+        &format!("node s.js {typed}"),
+    ];
     let header = environment::header(plan.clone(), 1, &command);
     let writer = record::Writer::create(&directory, header, &case.toml).expect("a record");
-    let mut world = Simulated::new(1, &vec![0.0; plan.variants.len()]).failing(Fault::DiesInBlock(2));
+    let mut world =
+        Simulated::new(1, &vec![0.0; plan.variants.len()]).failing(Fault::DiesInBlock(2));
     let cuts = cut(secret);
     world.last_words = format!("cannot log in with {secret}\n    {}", cuts.join("\n    "));
     world.examples = cuts.iter().step_by(7).map(|cut| example(cut)).collect();
     let (record, _): (Record, _) = proofload_lab::run(writer, &mut world, &mut |_| {});
-    assert!(matches!(record.end(), Some(EndReason::ServiceFailed(_))), "{:?}", record.ended);
+    assert!(
+        matches!(record.end(), Some(EndReason::ServiceFailed(_))),
+        "{:?}",
+        record.ended
+    );
     for entry in fs::read_dir(&directory).expect("a folder") {
         let path = entry.expect("an entry").path();
         if path.is_file() {
@@ -346,17 +541,27 @@ fn keeps(case: &Case) {
 
 /// A response that violated the contract.
 fn example(value: &str) -> ContractFailure {
-    ContractFailure { kind: FailureKind::Header("x-echo".into()), count: 1, example: value.to_owned() }
+    ContractFailure {
+        kind: FailureKind::Header("x-echo".into()),
+        count: 1,
+        example: value.to_owned(),
+    }
 }
 
 /// The lines of a file that contain a part of the secret.
 fn shown(path: &Path, secret: &str) -> String {
     let text = String::from_utf8_lossy(&fs::read(path).expect("a file")).into_owned();
-    let lines = text.lines().filter(|line| leak(secret, line.as_bytes()).is_some());
+    let lines = text
+        .lines()
+        .filter(|line| leak(secret, line.as_bytes()).is_some());
     let around = |line: &str| {
         let window = leak(secret, line.as_bytes()).expect("there is one");
         let at = line.find(window).expect("it is there");
-        let from = line.char_indices().map(|(index, _)| index).find(|index| *index + 60 >= at).unwrap_or(0);
+        let from = line
+            .char_indices()
+            .map(|(index, _)| index)
+            .find(|index| *index + 60 >= at)
+            .unwrap_or(0);
         line[from..].chars().take(140).collect::<String>()
     };
     format!(

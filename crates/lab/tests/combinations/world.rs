@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use model::{EndpointCounts, Until};
 use plan::{Plan, Preparation, ServiceSource};
-use proofload_lab::{CaptureSpec, Connected, Connecting, Environment, Failure, SliceSpec, Start, Turn};
+use proofload_lab::{
+    CaptureSpec, Connected, Connecting, Environment, Failure, SliceSpec, Start, Turn,
+};
 use record::{
-    Capture, Counts, DeployedSeen, Prepared, ServiceStarted, ServiceUse, Slice, TrialEnded, TrialStarted,
+    Capture, Counts, DeployedSeen, Prepared, ServiceStarted, ServiceUse, Slice, TrialEnded,
+    TrialStarted,
 };
 use services::Preparing;
 
@@ -82,7 +85,9 @@ impl World {
     pub fn new(plan: &Plan, seed: u64, weather: Weather) -> World {
         let variants = plan.variants.len();
         let effect = if weather == Weather::Faster { 0.3 } else { 0.0 };
-        let effects: Vec<f64> = (0..variants).map(|index| effect * (index % 2) as f64).collect();
+        let effects: Vec<f64> = (0..variants)
+            .map(|index| effect * (index % 2) as f64)
+            .collect();
         let queues: Vec<Queue> = effects
             .iter()
             .map(|effect| Queue {
@@ -92,8 +97,11 @@ impl World {
             })
             .collect();
         let is_search = !plan.design.slo.is_empty();
-        let inner =
-            if is_search { Simulated::queueing(seed, &queues) } else { Simulated::new(seed, &effects) };
+        let inner = if is_search {
+            Simulated::queueing(seed, &queues)
+        } else {
+            Simulated::new(seed, &effects)
+        };
         let inner = inner.with(|it| {
             it.fault = weather.fault();
             it.slower = effects.clone();
@@ -119,7 +127,11 @@ impl World {
                 | Weather::Interrupted => {}
             }
         });
-        World { inner, plan: plan.clone(), loads: 0 }
+        World {
+            inner,
+            plan: plan.clone(),
+            loads: 0,
+        }
     }
 
     /// The slice as the engine would return it for the load of this variant.
@@ -132,15 +144,27 @@ impl World {
             let counts = &mut slice.counts;
             let share = counts.successful as f64 / counts.sent as f64;
             (counts.sent, counts.responses) = (wanted, wanted);
-            (counts.successful, counts.successful_in_window) =
-                ((wanted as f64 * share) as u64, (wanted as f64 * share) as u64);
+            (counts.successful, counts.successful_in_window) = (
+                (wanted as f64 * share) as u64,
+                (wanted as f64 * share) as u64,
+            );
             let status = if share > 0.0 { 200 } else { 500 };
             counts.status = [(status, wanted)].into();
         }
         if variant.load.is_mix() {
-            let total: u64 = repeated.iter().map(|request| u64::from(request.weight)).sum();
-            let of = |count: u64, request: &plan::Request| count * u64::from(request.weight) / total;
-            let Counts { sent, successful, successful_in_window, body_bytes, .. } = slice.counts;
+            let total: u64 = repeated
+                .iter()
+                .map(|request| u64::from(request.weight))
+                .sum();
+            let of =
+                |count: u64, request: &plan::Request| count * u64::from(request.weight) / total;
+            let Counts {
+                sent,
+                successful,
+                successful_in_window,
+                body_bytes,
+                ..
+            } = slice.counts;
             slice.counts.endpoints = repeated
                 .iter()
                 .map(|request| EndpointCounts {
@@ -156,7 +180,10 @@ impl World {
         if repeated.len() < variant.load.requests.len() {
             slice.counts.log_ins = u64::from(variant.load.connections);
         }
-        let entry = variant.services.iter().find(|service| service.name == variant.entry);
+        let entry = variant
+            .services
+            .iter()
+            .find(|service| service.name == variant.entry);
         match entry.map(|service| &service.source) {
             Some(ServiceSource::Deployed { .. }) => slice.services.clear(),
             Some(ServiceSource::Url { .. } | ServiceSource::Command(_)) | None => {
@@ -193,7 +220,11 @@ impl Environment for World {
         self.inner.connect(watch)
     }
 
-    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure> {
+    fn prepare(
+        &mut self,
+        step: &Preparation,
+        watch: &mut dyn FnMut(Preparing),
+    ) -> Result<Prepared, Failure> {
         self.inner.prepare(step, watch)
     }
 
@@ -209,7 +240,11 @@ impl Environment for World {
     fn start(&mut self, start: Start) -> Result<TrialStarted, Failure> {
         let started = self.inner.start(start)?;
         let variant = &self.plan.variants[started.variant];
-        let cpus = if self.inner.confined.is_empty() { vec![0, 1] } else { vec![0] };
+        let cpus = if self.inner.confined.is_empty() {
+            vec![0, 1]
+        } else {
+            vec![0]
+        };
         let mut services = Vec::new();
         let mut deployed = None;
         for service in &variant.services {
@@ -234,7 +269,12 @@ impl Environment for World {
                 }),
             }
         }
-        Ok(TrialStarted { services, deployed, generator_cpus: vec![1], ..started })
+        Ok(TrialStarted {
+            services,
+            deployed,
+            generator_cpus: vec![1],
+            ..started
+        })
     }
 
     fn set_connections(&mut self, connections: u32) {
@@ -247,16 +287,26 @@ impl Environment for World {
             Until::Requests(count) => Some(count),
             Until::Elapsed(_) => None,
         };
-        let length =
-            until.map_or(wanted.until, |count| Until::Elapsed(Duration::from_secs_f64(count as f64 / PER_S)));
-        let slice = self.inner.load(variant, SliceSpec { until: length, ..wanted })?;
+        let length = until.map_or(wanted.until, |count| {
+            Until::Elapsed(Duration::from_secs_f64(count as f64 / PER_S))
+        });
+        let slice = self.inner.load(
+            variant,
+            SliceSpec {
+                until: length,
+                ..wanted
+            },
+        )?;
         Ok(self.fitted(slice, until))
     }
 
     fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>, Failure> {
         self.count();
         let slices = self.inner.take_turns(order, turn)?;
-        Ok(slices.into_iter().map(|slice| self.fitted(slice, None)).collect())
+        Ok(slices
+            .into_iter()
+            .map(|slice| self.fitted(slice, None))
+            .collect())
     }
 
     fn capture(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure> {

@@ -8,16 +8,16 @@ use analysis::{Conclusion, Outcome};
 use model::{AskedOpen, Until};
 use plan::{Plan, Preparation};
 use proofload_lab::{
-    CaptureSpec, Connected, Connecting, Environment, Failure, LabError, LostGenerator, SliceSpec, Start,
-    Turn, Update, elapsed,
+    CaptureSpec, Connected, Connecting, Environment, Failure, LabError, LostGenerator, SliceSpec,
+    Start, Turn, Update, elapsed,
 };
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use record::{
-    Capture, CaptureKind, CapturedService, ConnectedGenerator, ContractFailure, Counts, DeployedSeen,
-    EndReason, FailureKind, GeneratorPart, GeneratorUse, Header, MachineFingerprint as Machine, MachineUse,
-    OpenLoop, Prepared, Record, ServiceStarted, ServiceUse, Slice, SliceKind, TrialEnded, TrialStarted,
-    WorkersLost, Writer,
+    Capture, CaptureKind, CapturedService, ConnectedGenerator, ContractFailure, Counts,
+    DeployedSeen, EndReason, FailureKind, GeneratorPart, GeneratorUse, Header,
+    MachineFingerprint as Machine, MachineUse, OpenLoop, Prepared, Record, ServiceStarted,
+    ServiceUse, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost, Writer,
 };
 use services::Preparing;
 use stats::Latencies;
@@ -169,13 +169,23 @@ impl Simulated {
         if self.cores.is_empty() {
             return Vec::new();
         }
-        let cpus = if self.confined.is_empty() { vec![0, 1, 2, 3] } else { vec![0, 1, 2] };
-        vec![ServiceStarted { service: "api".into(), cpus, ..ServiceStarted::default() }]
+        let cpus = if self.confined.is_empty() {
+            vec![0, 1, 2, 3]
+        } else {
+            vec![0, 1, 2]
+        };
+        vec![ServiceStarted {
+            service: "api".into(),
+            cpus,
+            ..ServiceStarted::default()
+        }]
     }
 
     /// Seconds of a window in which a variant is at full speed.
     fn grown_s(&self, variant: usize, began_s: f64, seconds: f64) -> f64 {
-        let Some((_, after_s, _)) = self.grows_up.filter(|(of, ..)| *of == variant) else { return 0.0 };
+        let Some((_, after_s, _)) = self.grows_up.filter(|(of, ..)| *of == variant) else {
+            return 0.0;
+        };
         let age_s = began_s + seconds - self.born_s[&variant];
         (age_s - after_s).clamp(0.0, seconds)
     }
@@ -198,33 +208,54 @@ impl Environment for Simulated {
         let names = ["local 1".to_owned(), "ssh://b".to_owned()];
         self.connects += 1;
         let block = self.starts.last().map_or(0, |start| start.block);
-        let lost = |why: &str| vec![LostGenerator { generator: names[1].clone(), why: why.to_owned() }];
+        let lost = |why: &str| {
+            vec![LostGenerator {
+                generator: names[1].clone(),
+                why: why.to_owned(),
+            }]
+        };
         match (self.fault, self.gone.take()) {
             (Some(Fault::NoGenerators), _) => Err(Failure::Generator("ssh://b: no route".into())),
-            (Some(Fault::LosesGeneratorForGood(_)), Some(why)) => {
-                Err(Failure::GeneratorsLost(lost(&format!("{why}, and could not be had back: no route"))))
-            }
+            (Some(Fault::LosesGeneratorForGood(_)), Some(why)) => Err(Failure::GeneratorsLost(
+                lost(&format!("{why}, and could not be had back: no route")),
+            )),
             (Some(Fault::FindsGeneratorGone(before)), _) if before == block + 1 => Ok(Connected {
                 generators: generators(&names),
                 lost: lost("generator ssh://b ended between two windows"),
             }),
             (_, gone) if gone.is_some() || self.connects == 1 => {
-                watch(Connecting { waiting: &names[1..], for_now: Duration::ZERO });
+                watch(Connecting {
+                    waiting: &names[1..],
+                    for_now: Duration::ZERO,
+                });
                 self.clock_s += 2.0;
-                Ok(Connected { generators: generators(&names), lost: Vec::new() })
+                Ok(Connected {
+                    generators: generators(&names),
+                    lost: Vec::new(),
+                })
             }
             _ => Ok(Connected::default()),
         }
     }
 
-    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure> {
+    fn prepare(
+        &mut self,
+        step: &Preparation,
+        watch: &mut dyn FnMut(Preparing),
+    ) -> Result<Prepared, Failure> {
         watch(Preparing::Making(Duration::ZERO));
         // Longer than any budget here.
         self.clock_s += 1e4;
         if matches!(self.fault, Some(Fault::NoData)) {
             return Err(Failure::Preparation("no space left".into()));
         }
-        Ok(Prepared { name: step.name.clone(), key: "0".repeat(64), made: true, seconds: 1e4, bytes: 1 })
+        Ok(Prepared {
+            name: step.name.clone(),
+            key: "0".repeat(64),
+            made: true,
+            seconds: 1e4,
+            bytes: 1,
+        })
     }
 
     fn cores_apart(&self) -> usize {
@@ -237,7 +268,9 @@ impl Environment for Simulated {
     }
 
     fn start(&mut self, start: Start) -> Result<TrialStarted, Failure> {
-        let patience_s = start.patience.map_or(f64::INFINITY, |patience| patience.as_secs_f64());
+        let patience_s = start
+            .patience
+            .map_or(f64::INFINITY, |patience| patience.as_secs_f64());
         let start_s = (self.start_s)(start.block);
         self.clock_s += start_s.min(patience_s);
         self.starts.push(start);
@@ -251,7 +284,9 @@ impl Environment for Simulated {
             && start.capture.is_some()
             && start.variant == 1
         {
-            return Err(Failure::Service("variant 1 does not start with an agent".into()));
+            return Err(Failure::Service(
+                "variant 1 does not start with an agent".into(),
+            ));
         }
         let mut luck = self.normal() * BETWEEN_SD;
         if let Some(queue) = self.queues.get(start.variant).copied() {
@@ -290,11 +325,18 @@ impl Environment for Simulated {
         // Generators on other machines have to agree on a start first.
         let agreeing_s = if self.generators { 0.175 } else { 0.0 };
         self.clock_s += seconds + self.response_s + 0.025 + agreeing_s;
-        let (_, block, luck) = *self.living.iter().find(|living| living.0 == variant).expect("it lives");
+        let (_, block, luck) = *self
+            .living
+            .iter()
+            .find(|living| living.0 == variant)
+            .expect("it lives");
         let luck = luck + self.normal() * WITHIN_SD;
         let mut made = match self.fault {
             Some(Fault::DiesInBlock(dies)) if dies == block && variant == 1 => {
-                return Err(Failure::Service(format!("variant 1 died{}", self.last_words)));
+                return Err(Failure::Service(format!(
+                    "variant 1 died{}",
+                    self.last_words
+                )));
             }
             Some(Fault::Interrupt(at)) if at == block => return Err(Failure::Interrupted),
             Some(fault) if kind == SliceKind::Measured && fault.loses_generator(block) => {
@@ -306,8 +348,12 @@ impl Environment for Simulated {
                 }]));
             }
             Some(Fault::AllFail) => slice(variant, block, kind, 0, seconds),
-            Some(Fault::Breaks(at)) if at == block && variant == 1 => slice(variant, block, kind, 0, seconds),
-            Some(Fault::Plain(of)) if of == variant => plain(slice(variant, block, kind, 0, seconds)),
+            Some(Fault::Breaks(at)) if at == block && variant == 1 => {
+                slice(variant, block, kind, 0, seconds)
+            }
+            Some(Fault::Plain(of)) if of == variant => {
+                plain(slice(variant, block, kind, 0, seconds))
+            }
             Some(Fault::TimesOut(of)) if of == variant => {
                 self.clock_s += TIMEOUT_S;
                 timed_out(slice(variant, block, kind, 0, seconds), open)
@@ -315,7 +361,9 @@ impl Environment for Simulated {
             _ => match open {
                 None => {
                     let grown_s = self.grown_s(variant, began_s, seconds);
-                    let grown = self.grows_up.map_or(0.0, |(_, _, log)| log.exp_m1() * grown_s);
+                    let grown = self
+                        .grows_up
+                        .map_or(0.0, |(_, _, log)| log.exp_m1() * grown_s);
                     let ok = BASE_RATE * (self.effects[variant] + luck).exp() * (seconds + grown);
                     slice(variant, block, kind, ok as u64, seconds)
                 }
@@ -323,14 +371,19 @@ impl Environment for Simulated {
                     self.arrivals.push((variant, block, open));
                     let ok = (open.rate.due_by(seconds)) as u64;
                     let mut slice = slice(variant, block, kind, ok, seconds);
-                    slice.counts.open =
-                        Some(Box::new(open_loop(open.rate.at(0.0), ok, self.slower[variant] + luck)));
+                    slice.counts.open = Some(Box::new(open_loop(
+                        open.rate.at(0.0),
+                        ok,
+                        self.slower[variant] + luck,
+                    )));
                     slice
                 }
             },
         };
         made.counts.started_ns = (began_s * 1e9) as u64;
-        made.counts.contract_failures.extend(self.examples.iter().cloned());
+        made.counts
+            .contract_failures
+            .extend(self.examples.iter().cloned());
         if let Some(cores) = self.cores.get(variant) {
             made.services[0].cpu_ns = (seconds * cores * 1e9) as u64;
         }
@@ -357,19 +410,36 @@ impl Environment for Simulated {
         let slice = |variant: usize| {
             let turns = order.iter().filter(|of| **of == variant).count();
             let seconds = turn.seconds * turns as f64;
-            let slice =
-                self.load(variant, SliceSpec { kind: turn.kind, until: elapsed(seconds), open: None })?;
-            Ok(Slice { turns: turns as u32, ..slice })
+            let slice = self.load(
+                variant,
+                SliceSpec {
+                    kind: turn.kind,
+                    until: elapsed(seconds),
+                    open: None,
+                },
+            )?;
+            Ok(Slice {
+                turns: turns as u32,
+                ..slice
+            })
         };
         variants.into_iter().map(slice).collect()
     }
 
     fn capture(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure> {
-        let CaptureSpec { round, kind, seconds, .. } = wanted;
+        let CaptureSpec {
+            round,
+            kind,
+            seconds,
+            ..
+        } = wanted;
         assert_eq!(self.living.len(), 1, "who is captured is alone");
         match self.fault {
             Some(Fault::DiesCaptured(of, what)) if (of, what, 1) == (round, kind, variant) => {
-                return Err(Failure::Service(format!("variant 1 died{}", self.last_words)));
+                return Err(Failure::Service(format!(
+                    "variant 1 died{}",
+                    self.last_words
+                )));
             }
             Some(Fault::InterruptCaptured(of)) if of == round => return Err(Failure::Interrupted),
             _ => {}
@@ -386,7 +456,16 @@ impl Environment for Simulated {
         };
         let end_ns = (self.clock_s * 1e9) as u64;
         let (requests, services) = ((BASE_RATE * seconds) as u64, vec![service]);
-        Ok(Capture { round, variant, kind, start_ns, end_ns, requests, errors: 0, services })
+        Ok(Capture {
+            round,
+            variant,
+            kind,
+            start_ns,
+            end_ns,
+            requests,
+            errors: 0,
+            services,
+        })
     }
 
     fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
@@ -394,13 +473,20 @@ impl Environment for Simulated {
         let (_, block, _) = self.living.remove(index);
         self.clock_s += 0.05;
         let peak_rss_bytes = self.peak_mb[variant] * 1_000_000;
-        let lost = matches!(self.fault, Some(Fault::LosesWorker(of)) if of == variant && block == 1);
+        let lost =
+            matches!(self.fault, Some(Fault::LosesWorker(of)) if of == variant && block == 1);
         Some(TrialEnded {
             block,
             variant,
             peak_rss_bytes,
             peak_rss_bytes_by_service: BTreeMap::from([("api".to_owned(), peak_rss_bytes)]),
-            workers_lost: lost.then(|| WorkersLost { service: "api".into(), lost: 1 }).into_iter().collect(),
+            workers_lost: lost
+                .then(|| WorkersLost {
+                    service: "api".into(),
+                    lost: 1,
+                })
+                .into_iter()
+                .collect(),
             ..TrialEnded::default()
         })
     }
@@ -419,7 +505,11 @@ impl Fault {
 fn generators(names: &[String]) -> Vec<ConnectedGenerator> {
     names
         .iter()
-        .map(|name| ConnectedGenerator { name: name.clone(), host: "host".into(), processors: 2 })
+        .map(|name| ConnectedGenerator {
+            name: name.clone(),
+            host: "host".into(),
+            processors: 2,
+        })
         .collect()
 }
 
@@ -432,9 +522,23 @@ fn seconds_of(until: Until) -> f64 {
 
 /// Two generators, of which the second began later.
 fn parts(sent: u64, (late_ns, clock_error_ns): (u64, u64)) -> Vec<GeneratorPart> {
-    let part = |name: &str, sent| GeneratorPart { name: name.into(), sent, ..GeneratorPart::default() };
-    let first = GeneratorPart { here: true, ..part("local 1", sent / 2) };
-    vec![first, GeneratorPart { late_ns, clock_error_ns, ..part("ssh://b", sent - sent / 2) }]
+    let part = |name: &str, sent| GeneratorPart {
+        name: name.into(),
+        sent,
+        ..GeneratorPart::default()
+    };
+    let first = GeneratorPart {
+        here: true,
+        ..part("local 1", sent / 2)
+    };
+    vec![
+        first,
+        GeneratorPart {
+            late_ns,
+            clock_error_ns,
+            ..part("ssh://b", sent - sent / 2)
+        },
+    ]
 }
 
 /// The slice as if each response had lacked a header.
@@ -445,7 +549,14 @@ fn plain(slice: Slice) -> Slice {
         example: "absent".into(),
     };
     let status = BTreeMap::from([(200, slice.counts.responses)]);
-    Slice { counts: Counts { status, contract_failures: vec![failure], ..slice.counts }, ..slice }
+    Slice {
+        counts: Counts {
+            status,
+            contract_failures: vec![failure],
+            ..slice.counts
+        },
+        ..slice
+    }
 }
 
 /// The slice as if all requests had timed out.
@@ -454,9 +565,15 @@ fn timed_out(slice: Slice, open: Option<AskedOpen>) -> Slice {
         let due = open.rate.due_by(slice.counts.window_ns as f64 / 1e9) as u64;
         let mut response = Latencies::new();
         (0..due).for_each(|_| response.censor((TIMEOUT_S * 1e9) as u64));
-        Box::new(OpenLoop { queued: due / 2, response, ..open_loop(open.rate.at(0.0), due, 0.0) })
+        Box::new(OpenLoop {
+            queued: due / 2,
+            response,
+            ..open_loop(open.rate.at(0.0), due, 0.0)
+        })
     });
-    let sent = open.as_ref().map_or(slice.counts.sent, |open| open.intended);
+    let sent = open
+        .as_ref()
+        .map_or(slice.counts.sent, |open| open.intended);
     let counts = Counts {
         sent,
         timed_out: sent,
@@ -478,7 +595,14 @@ fn open_loop(rate_per_s: f64, intended: u64, log: f64) -> OpenLoop {
         response.record(((1.0 - (1.0 - share).ln()) * 1e6 * log.exp()) as u64);
         schedule_lag.record(20_000);
     }
-    OpenLoop { rate_per_s, intended, sent_in_window: intended, response, schedule_lag, ..OpenLoop::default() }
+    OpenLoop {
+        rate_per_s,
+        intended,
+        sent_in_window: intended,
+        response,
+        schedule_lag,
+        ..OpenLoop::default()
+    }
 }
 
 pub fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> Slice {
@@ -548,9 +672,16 @@ pub fn watched(
 ) -> (Record, Result<(), LabError>) {
     let (writer, folder) = begun(plan, seed);
     let (record, result) = proofload_lab::run(writer, environment, watch);
-    assert!(environment.living.is_empty(), "{:?} lives", environment.living);
+    assert!(
+        environment.living.is_empty(),
+        "{:?} lives",
+        environment.living
+    );
     let opened = record::open(&folder.path().join("record")).expect("it opens");
-    assert!(opened == record, "the record on disk is not the one in memory");
+    assert!(
+        opened == record,
+        "the record on disk is not the one in memory"
+    );
     (record, result)
 }
 
@@ -564,17 +695,31 @@ pub fn finished(plan: Plan, seed: u64, environment: &mut dyn Environment) -> Rec
 
 /// Its checks with a finding.
 pub fn found(conclusion: &Conclusion) -> Vec<&'static str> {
-    conclusion.findings.iter().map(|finding| finding.check.name()).collect()
+    conclusion
+        .findings
+        .iter()
+        .map(|finding| finding.check.name())
+        .collect()
 }
 
 pub fn outcomes(conclusion: &Conclusion) -> Vec<Outcome> {
-    conclusion.comparisons.iter().map(|comparison| comparison.outcome).collect()
+    conclusion
+        .comparisons
+        .iter()
+        .map(|comparison| comparison.outcome)
+        .collect()
 }
 
 /// Asserts that a run did not exceed its time.
 pub fn assert_in_budget(record: &Record) {
-    let (ended, budget) = (record.ended.as_ref().expect("the run ended"), record.header.plan.design.budget);
-    assert!(ended.seconds <= budget.as_secs_f64() * 1.02, "{ended:?} of {budget:?}");
+    let (ended, budget) = (
+        record.ended.as_ref().expect("the run ended"),
+        record.header.plan.design.budget,
+    );
+    assert!(
+        ended.seconds <= budget.as_secs_f64() * 1.02,
+        "{ended:?} of {budget:?}"
+    );
 }
 
 pub fn reason(record: &Record) -> &EndReason {
@@ -583,7 +728,12 @@ pub fn reason(record: &Record) -> &EndReason {
 
 /// Numbers of the dropped blocks.
 pub fn dropped(record: &Record) -> Vec<u32> {
-    record.blocks.iter().filter(|block| block.dropped.is_some()).map(|block| block.number).collect()
+    record
+        .blocks
+        .iter()
+        .filter(|block| block.dropped.is_some())
+        .map(|block| block.number)
+        .collect()
 }
 
 /// Stores records in memory if possible: examples create thousands.
@@ -600,7 +750,8 @@ pub fn begun(plan: Plan, seed: u64) -> (Writer, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder for the record");
     let header = header(plan, seed, &["proofload"]);
     let directory = folder.path().join("record");
-    let writer = Writer::create(&directory, header, "name = \"simulated\"\n").expect("the record is made");
+    let writer =
+        Writer::create(&directory, header, "name = \"simulated\"\n").expect("the record is made");
     (writer, folder)
 }
 
@@ -618,6 +769,9 @@ pub fn header(plan: Plan, seed: u64, command: &[&str]) -> Header {
         files: Default::default(),
         seed,
         plan,
-        environment: Machine { cpus: 2, ..Machine::default() },
+        environment: Machine {
+            cpus: 2,
+            ..Machine::default()
+        },
     }
 }

@@ -3,23 +3,37 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plan::{ArrivalProcess, Comparison, Contract, Cpus, Load, LookRule, Metric, Plan, Preparation, Variant};
+use plan::{
+    ArrivalProcess, Comparison, Contract, Cpus, Load, LookRule, Metric, Plan, Preparation, Variant,
+};
 use serde_json::json;
 
 /// A plan of one factor whose first level is the baseline.
 pub fn plan(variants: usize) -> Plan {
-    let names: Vec<String> = (0..variants).map(|index| format!("level-{index}")).collect();
+    let names: Vec<String> = (0..variants)
+        .map(|index| format!("level-{index}"))
+        .collect();
     let variant = |name: &String| Variant {
         name: name.clone(),
         levels: BTreeMap::from([("setting".to_owned(), name.clone())]),
         services: Vec::new(),
         entry: "api".into(),
-        load: Load { connections: 32, ..Load::default() },
-        expect: Contract { status: vec![200], ..Contract::default() },
+        load: Load {
+            connections: 32,
+            ..Load::default()
+        },
+        expect: Contract {
+            status: vec![200],
+            ..Contract::default()
+        },
     };
     let comparison = |candidate: usize| {
         let label = format!("level-{candidate} vs level-0");
-        Comparison { baseline: 0, candidate, label }
+        Comparison {
+            baseline: 0,
+            candidate,
+            label,
+        }
     };
     let plan = json!({
         "name": "simulated",
@@ -65,6 +79,10 @@ pub fn with_copy(mut plan: Plan) -> Plan {
     copy.name.push_str(" (again)");
     plan.variants.push(copy);
     let candidate = plan.variants.len() - 1;
-    plan.aa = Some(Comparison { baseline: 0, candidate, label: "level-0 vs itself".into() });
+    plan.aa = Some(Comparison {
+        baseline: 0,
+        candidate,
+        label: "level-0 vs itself".into(),
+    });
     plan
 }

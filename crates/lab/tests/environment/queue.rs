@@ -48,11 +48,21 @@ impl Simulated {
     /// A window of load on a queue.
     pub(super) fn queued(&mut self, variant: usize, wanted: SliceSpec, queue: Queue) -> Slice {
         let seconds = seconds_of(wanted.until);
-        let (_, block, luck) = *self.living.iter().find(|one| one.0 == variant).expect("it lives");
+        let (_, block, luck) = *self
+            .living
+            .iter()
+            .find(|one| one.0 == variant)
+            .expect("it lives");
         let per_s = queue.per_s * luck.exp();
         self.clock_s += seconds + 0.03;
         let noise = (self.normal() * 0.015).exp();
-        let mut made = slice(variant, block, wanted.kind, (per_s * noise * seconds) as u64, seconds);
+        let mut made = slice(
+            variant,
+            block,
+            wanted.kind,
+            (per_s * noise * seconds) as u64,
+            seconds,
+        );
         made.machine = (self.machine)(block);
         made.connections = self.connections;
         if let Some(open) = wanted.open {
@@ -71,7 +81,11 @@ impl Simulated {
             Kind::Constant => 1.0 / per_s,
             Kind::Pauses => {
                 // Its maximum rate is `per_s`: the pauses are included.
-                let pause = if self.arriving.random_range(0..500) == 0 { 0.025 } else { 0.0 };
+                let pause = if self.arriving.random_range(0..500) == 0 {
+                    0.025
+                } else {
+                    0.0
+                };
                 self.exponential() * (1.0 / per_s - 0.025 / 500.0) + pause
             }
             Kind::Shedding(_) => self.exponential() / per_s,
@@ -80,9 +94,23 @@ impl Simulated {
 
     /// Results of arrivals at this rate from an empty queue: response times (infinite for failures), and the
     /// end of the last one.
-    fn served(&mut self, kind: Kind, per_s: f64, rate: Rate, seconds: f64) -> (Vec<(f64, f64)>, f64) {
-        let servers = if let Kind::Exponential(servers) = kind { servers } else { 1 };
-        let most = if let Kind::Shedding(most) = kind { most } else { usize::MAX };
+    fn served(
+        &mut self,
+        kind: Kind,
+        per_s: f64,
+        rate: Rate,
+        seconds: f64,
+    ) -> (Vec<(f64, f64)>, f64) {
+        let servers = if let Kind::Exponential(servers) = kind {
+            servers
+        } else {
+            1
+        };
+        let most = if let Kind::Shedding(most) = kind {
+            most
+        } else {
+            usize::MAX
+        };
         let (mut free, mut ends) = (vec![0.0_f64; servers], std::collections::VecDeque::new());
         let (mut now, mut last, mut all) = (0.0_f64, 0.0_f64, Vec::new());
         let highest = rate.at(0.0).max(rate.at(seconds));
@@ -102,7 +130,9 @@ impl Simulated {
                 all.push((now, f64::INFINITY));
                 continue;
             }
-            let first = (0..servers).min_by(|one, other| free[*one].total_cmp(&free[*other])).unwrap_or(0);
+            let first = (0..servers)
+                .min_by(|one, other| free[*one].total_cmp(&free[*other]))
+                .unwrap_or(0);
             let service = self.service_s(kind, per_s);
             free[first] = free[first].max(now) + service;
             ends.push_back(free[first]);
@@ -111,7 +141,14 @@ impl Simulated {
         }
     }
 
-    fn open(&mut self, slice: &mut Slice, queue: Queue, per_s: f64, rate: Rate, seconds: f64) -> f64 {
+    fn open(
+        &mut self,
+        slice: &mut Slice,
+        queue: Queue,
+        per_s: f64,
+        rate: Rate,
+        seconds: f64,
+    ) -> f64 {
         let (all, last) = self.served(queue.kind, per_s, rate, seconds);
         let (mut response, mut schedule_lag) = (Latencies::new(), Latencies::new());
         let buckets = (seconds * 10.0).ceil() as usize;
@@ -127,7 +164,9 @@ impl Simulated {
                 response.censor((TIMEOUT_S * 1e9) as u64);
             } else {
                 response.record((took * 1e9) as u64);
-                done.get_mut(((at + took) * 10.0) as usize).into_iter().for_each(|count| *count += 1);
+                done.get_mut(((at + took) * 10.0) as usize)
+                    .into_iter()
+                    .for_each(|count| *count += 1);
             }
         }
         let (intended, timed_out) = (all.len() as u64, response.censored());
@@ -137,8 +176,10 @@ impl Simulated {
         counts.successful_in_window = done.iter().map(|count| u64::from(*count)).sum();
         counts.successful_per_100_ms = done;
         counts.drain_ns = ((last - seconds).clamp(0.0, TIMEOUT_S) * 1e9) as u64;
-        counts.status =
-            [(200, counts.successful), (503, shed)].into_iter().filter(|(_, count)| *count > 0).collect();
+        counts.status = [(200, counts.successful), (503, shed)]
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .collect();
         let open = OpenLoop {
             rate_per_s: rate.mean(seconds),
             intended,
@@ -149,7 +190,10 @@ impl Simulated {
             ..OpenLoop::default()
         };
         counts.open = Some(Box::new(open));
-        slice.services.iter_mut().for_each(|service| service.cpu_ns = (intended as f64 / per_s * 1e9) as u64);
+        slice
+            .services
+            .iter_mut()
+            .for_each(|service| service.cpu_ns = (intended as f64 / per_s * 1e9) as u64);
         (last - seconds).clamp(0.0, TIMEOUT_S)
     }
 }

@@ -29,7 +29,11 @@ fn environment(seed: u64, effect: f64) -> Simulated {
 }
 
 fn found(record: &Record) -> Vec<(&'static str, Grade)> {
-    conclude(record).findings.iter().map(|finding| (finding.check.name(), finding.grade)).collect()
+    conclude(record)
+        .findings
+        .iter()
+        .map(|finding| (finding.check.name(), finding.grade))
+        .collect()
 }
 
 #[test]
@@ -37,28 +41,42 @@ fn trials_follow_one_another_and_each_slice_says_who_had_which_part_of_it() {
     let mut environment = environment(7, 0.2);
     let (record, result) = run(shared(), 7, &mut environment);
     result.expect("nothing went wrong");
-    assert_eq!((reason(&record), found(&record)), (&EndReason::Decided, vec![]));
+    assert_eq!(
+        (reason(&record), found(&record)),
+        (&EndReason::Decided, vec![])
+    );
     assert_eq!(record.generators.len(), 2);
     let slices = || record.complete_trials().flat_map(Trial::measured);
     assert!(slices().all(|slice| slice.turns == 1 && slice.generators.len() == 2));
     // A window that requires an agreement only pays off if it is long.
-    assert!(slices().last().is_some_and(|slice| slice.counts.window_ns >= 2_000_000_000));
+    assert!(
+        slices()
+            .last()
+            .is_some_and(|slice| slice.counts.window_ns >= 2_000_000_000)
+    );
     let shares = conclude(&record).generators;
     let names: Vec<&str> = shares.iter().map(|share| share.name.as_str()).collect();
     assert_eq!(names, ["local 1", "ssh://b"]);
-    assert!((shares[0].share - 0.5).abs() < 0.01 && shares[1].host.as_deref() == Some("host"), "{shares:?}");
+    assert!(
+        (shares[0].share - 0.5).abs() < 0.01 && shares[1].host.as_deref() == Some("host"),
+        "{shares:?}"
+    );
     // Each is connected once, and checked before each block.
     assert_eq!(environment.connects as usize, record.blocks.len() + 1);
 }
 
 #[test]
 fn a_block_in_which_a_generator_is_lost_is_given_up_and_another_takes_its_place() {
-    for loses in
-        [(|block| block == 1) as fn(u32) -> bool, |block| block == 3, |block| block == 2 || block == 6]
-    {
+    for loses in [
+        (|block| block == 1) as fn(u32) -> bool,
+        |block| block == 3,
+        |block| block == 2 || block == 6,
+    ] {
         let mut environment = environment(7, 0.2).failing(Fault::LosesGenerator(loses));
         let mut said = Vec::new();
-        let (record, result) = watched(shared(), 7, &mut environment, &mut |update| match update.news {
+        let (record, result) = watched(shared(), 7, &mut environment, &mut |update| match update
+            .news
+        {
             UpdateNews::Event(Event::GeneratorLost(lost)) => said.push(lost.why.clone()),
             UpdateNews::Event(Event::GeneratorsConnected(generators)) => {
                 said.push(format!("{} there", generators.len()))
@@ -66,42 +84,80 @@ fn a_block_in_which_a_generator_is_lost_is_given_up_and_another_takes_its_place(
             _ => {}
         });
         result.expect("a lost generator that comes back is no error");
-        let lost: Vec<u32> =
-            record.blocks.iter().map(|block| block.number).filter(|block| loses(*block)).collect();
+        let lost: Vec<u32> = record
+            .blocks
+            .iter()
+            .map(|block| block.number)
+            .filter(|block| loses(*block))
+            .collect();
         assert_eq!(dropped(&record), lost);
-        assert!(record.blocks.iter().all(|block| block.seconds.is_none() == loses(block.number)));
+        assert!(
+            record
+                .blocks
+                .iter()
+                .all(|block| block.seconds.is_none() == loses(block.number))
+        );
         assert_eq!(reason(&record), &EndReason::Decided, "{lost:?}");
         assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Better);
-        assert_eq!(found(&record), [("generator_lost", Grade::Warning), ("blocks_dropped", Grade::Warning)]);
+        assert_eq!(
+            found(&record),
+            [
+                ("generator_lost", Grade::Warning),
+                ("blocks_dropped", Grade::Warning)
+            ]
+        );
         let evidence = &conclude(&record).findings[0].evidence;
-        let told = format!("in block {} generator ssh://b ended before it had answered", lost[0]);
+        let told = format!(
+            "in block {} generator ssh://b ended before it had answered",
+            lost[0]
+        );
         assert!(evidence.contains(&told), "{evidence}");
         // The first complete block determines the warm-up.
         let warm_up = record.warm_up.as_ref().expect("it was settled");
-        assert!(warm_up.measured && warm_up.steady_after_s.iter().all(Option::is_some), "{warm_up:?}");
-        assert_eq!(said.iter().filter(|said| said.ends_with("there")).count(), 1 + lost.len());
+        assert!(
+            warm_up.measured && warm_up.steady_after_s.iter().all(Option::is_some),
+            "{warm_up:?}"
+        );
+        assert_eq!(
+            said.iter().filter(|said| said.ends_with("there")).count(),
+            1 + lost.len()
+        );
         assert_eq!(said.len(), 1 + 2 * lost.len());
     }
 }
 
 #[test]
 fn one_that_is_lost_for_good_ends_the_run_with_what_there_is() {
-    for (block, grade, outcome) in
-        [(3, Grade::Invalid, Outcome::Invalid), (9, Grade::Warning, Outcome::Better)]
-    {
+    for (block, grade, outcome) in [
+        (3, Grade::Invalid, Outcome::Invalid),
+        (9, Grade::Warning, Outcome::Better),
+    ] {
         let mut environment = environment(7, 0.2).failing(Fault::LosesGeneratorForGood(block));
         let mut plan = shared();
         plan.design.budget = Duration::from_secs(3600);
         // One look at the end, so that nothing else ends the run.
         (plan.design.looks, plan.design.blocks) = (plan::LookRule::Once, Some(20));
         let (record, result) = run(plan, 7, &mut environment);
-        let why = "generator ssh://b ended before it had answered, and could not be had back: no route";
+        let why =
+            "generator ssh://b ended before it had answered, and could not be had back: no route";
         assert_eq!(reason(&record), &EndReason::GeneratorFailed(why.into()));
         assert!(matches!(result, Err(LabError::Generator(said)) if said == why));
         assert_eq!(record.blocks_kept(), block - 1);
-        let lost: Vec<u32> = record.generators_lost.iter().map(|lost| lost.block).collect();
-        assert_eq!(lost, [block, block], "when it went, and that it did not come back");
-        assert!(found(&record).contains(&("generator_lost", grade)), "{:?}", found(&record));
+        let lost: Vec<u32> = record
+            .generators_lost
+            .iter()
+            .map(|lost| lost.block)
+            .collect();
+        assert_eq!(
+            lost,
+            [block, block],
+            "when it went, and that it did not come back"
+        );
+        assert!(
+            found(&record).contains(&("generator_lost", grade)),
+            "{:?}",
+            found(&record)
+        );
         assert_eq!(conclude(&record).comparisons[0].outcome, outcome);
     }
 }
@@ -110,15 +166,27 @@ fn one_that_is_lost_for_good_ends_the_run_with_what_there_is() {
 fn one_that_is_lost_all_the_time_ends_the_run_too() {
     let mut environment = environment(7, 0.2).failing(Fault::LosesGenerator(|_| true));
     let (record, result) = run(shared(), 7, &mut environment);
-    let Err(LabError::Generator(said)) = result else { panic!("{result:?}") };
+    let Err(LabError::Generator(said)) = result else {
+        panic!("{result:?}")
+    };
     assert!(said.contains("dropped so far: 4 blocks"), "{said}");
-    assert_eq!((dropped(&record), record.blocks_kept()), (vec![1, 2, 3, 4], 0));
+    assert_eq!(
+        (dropped(&record), record.blocks_kept()),
+        (vec![1, 2, 3, 4], 0)
+    );
 }
 
 #[test]
 fn one_that_was_gone_between_two_blocks_costs_none() {
-    let record = finished(shared(), 7, &mut environment(7, 0.2).failing(Fault::FindsGeneratorGone(3)));
-    assert_eq!((dropped(&record), found(&record)), (vec![], vec![("generator_lost", Grade::Warning)]));
+    let record = finished(
+        shared(),
+        7,
+        &mut environment(7, 0.2).failing(Fault::FindsGeneratorGone(3)),
+    );
+    assert_eq!(
+        (dropped(&record), found(&record)),
+        (vec![], vec![("generator_lost", Grade::Warning)])
+    );
 }
 
 #[test]
@@ -126,7 +194,10 @@ fn nothing_starts_where_generators_cannot_be_had() {
     let mut environment = environment(7, 0.2).failing(Fault::NoGenerators);
     let (record, result) = run(shared(), 7, &mut environment);
     assert!(matches!(result, Err(LabError::Generator(said)) if said == "ssh://b: no route"));
-    assert_eq!(reason(&record), &EndReason::GeneratorFailed("ssh://b: no route".into()));
+    assert_eq!(
+        reason(&record),
+        &EndReason::GeneratorFailed("ssh://b: no route".into())
+    );
     assert!(environment.starts.is_empty() && record.blocks.is_empty());
 }
 
@@ -146,18 +217,36 @@ fn a_block_for_which_a_generator_came_late_is_dropped_whoever_wants_disturbed_on
         let record = finished(plan, 5, &mut environment);
         assert_eq!(dropped(&record), [2]);
         let why = record.blocks[1].dropped.as_deref().expect("it was dropped");
-        assert!(why.starts_with("ssh://b began 40.0 ms after the others, in a window of "), "{why}");
+        assert!(
+            why.starts_with("ssh://b began 40.0 ms after the others, in a window of "),
+            "{why}"
+        );
         let found = found(&record);
-        assert!(found.contains(&("generators_apart", Grade::Warning)), "{found:?}");
+        assert!(
+            found.contains(&("generators_apart", Grade::Warning)),
+            "{found:?}"
+        );
         assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Better);
     }
 }
 
 #[test]
 fn one_that_is_always_late_voids_what_it_had_its_part_in() {
-    let record = finished(shared(), 5, &mut environment(5, 0.3).with(|it| it.late = |_| (200_000_000, 0)));
-    assert!(dropped(&record).len() >= 3 && record.blocks_kept() >= 6, "{:?}", dropped(&record));
-    assert!(found(&record).contains(&("generators_apart", Grade::Invalid)), "{:?}", found(&record));
+    let record = finished(
+        shared(),
+        5,
+        &mut environment(5, 0.3).with(|it| it.late = |_| (200_000_000, 0)),
+    );
+    assert!(
+        dropped(&record).len() >= 3 && record.blocks_kept() >= 6,
+        "{:?}",
+        dropped(&record)
+    );
+    assert!(
+        found(&record).contains(&("generators_apart", Grade::Invalid)),
+        "{:?}",
+        found(&record)
+    );
     assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Invalid);
 }
 
@@ -165,10 +254,18 @@ fn one_that_is_always_late_voids_what_it_had_its_part_in() {
 fn captures_have_generators_back_and_say_nothing_of_it_in_the_record() {
     let mut environment = environment(7, 0.9);
     let (writer, _folder) = begun(shared(), 7);
-    let (record, result) =
-        proofload_lab::capture_only(writer, &mut environment, 1, &proofload_lab::TRIALS, &mut |_| {});
+    let (record, result) = proofload_lab::capture_only(
+        writer,
+        &mut environment,
+        1,
+        &proofload_lab::TRIALS,
+        &mut |_| {},
+    );
     result.expect("nothing went wrong");
-    assert_eq!((record.generators.len(), record.generators_lost.len()), (2, 0));
+    assert_eq!(
+        (record.generators.len(), record.generators_lost.len()),
+        (2, 0)
+    );
     // Before anything else, and before each of two trials of two variants.
     assert_eq!(environment.connects, 5);
 }

@@ -30,10 +30,20 @@ fn variant_that_still_changes_gets_no_verdict() {
     let (record, conclusion) = growing(budget(40), 4.9);
     assert!(record.blocks_kept() >= 4, "{:?}", record.ended);
     let finding = conclusion.finding(Check::WarmUpInside).expect("it is told");
-    assert_eq!((finding.grade, &finding.variants[..]), (Grade::Invalid, &[1][..]), "{finding:?}");
+    assert_eq!(
+        (finding.grade, &finding.variants[..]),
+        (Grade::Invalid, &[1][..]),
+        "{finding:?}"
+    );
     let (evidence, remedy) = (finding.evidence.to_string(), finding.remedy.to_string());
-    assert!(evidence.contains("its slices within a trial go from "), "{evidence}");
-    assert!(remedy.contains("--warmup 10s") && remedy.contains("--budget "), "{remedy}");
+    assert!(
+        evidence.contains("its slices within a trial go from "),
+        "{evidence}"
+    );
+    assert!(
+        remedy.contains("--warmup 10s") && remedy.contains("--budget "),
+        "{remedy}"
+    );
     assert_eq!(conclusion.comparisons[0].outcome, Outcome::Invalid);
 }
 
@@ -42,7 +52,12 @@ fn warm_up_lasts_longer_if_first_block_still_changes() {
     let (record, conclusion) = growing(budget(600), 7.5);
     let warm_up = record.warm_up.as_ref().expect("it was settled");
     assert!(warm_up.seconds > 3.2, "{warm_up:?}");
-    assert_eq!(conclusion.comparisons[0].outcome, Outcome::Better, "{:?}", conclusion.findings);
+    assert_eq!(
+        conclusion.comparisons[0].outcome,
+        Outcome::Better,
+        "{:?}",
+        conclusion.findings
+    );
 }
 
 #[test]
@@ -50,5 +65,10 @@ fn warm_up_as_asked_makes_the_verdict_right() {
     let mut plan = budget(300);
     plan.design.warmup = Some(Duration::from_secs(12));
     let (_, conclusion) = growing(plan, 11.0);
-    assert_eq!(conclusion.comparisons[0].outcome, Outcome::Better, "{:?}", conclusion.findings);
+    assert_eq!(
+        conclusion.comparisons[0].outcome,
+        Outcome::Better,
+        "{:?}",
+        conclusion.findings
+    );
 }

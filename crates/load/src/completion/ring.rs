@@ -84,7 +84,12 @@ impl CompletionRing {
     pub(super) fn new(connections: usize, buffers: &Buffers) -> Result<CompletionRing, Errno> {
         let files = u32::try_from(connections).map_err(|_| Errno::INVAL)?;
         let mut builder = IoUring::builder();
-        builder.setup_single_issuer().setup_defer_taskrun().setup_submit_all().setup_clamp().dontfork();
+        builder
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_submit_all()
+            .setup_clamp()
+            .dontfork();
         builder.setup_cqsize((files.saturating_mul(2)).max(QUEUE_MAX * 2));
         let uring = builder.build(QUEUE_MAX).map_err(errno)?;
         let parameters = uring.params();
@@ -94,20 +99,30 @@ impl CompletionRing {
         let submitter = uring.submitter();
         submitter.register_files_sparse(files).map_err(errno)?;
         // SAFETY: the buffers outlive the ring, because the driver drops them after it.
-        unsafe { submitter.register_buf_ring_with_flags(buffers.address(), buffers::COUNT, GROUP, 0) }
-            .map_err(errno)?;
+        unsafe {
+            submitter.register_buf_ring_with_flags(buffers.address(), buffers::COUNT, GROUP, 0)
+        }
+        .map_err(errno)?;
         Ok(CompletionRing { uring })
     }
 
     /// Submits queued requests, waits for a completion for at most `wait_ns`, and takes all completions. The
     /// wait first lasts for several of them, as given by `patience`.
-    pub(super) fn wait(&mut self, wait_ns: u64, patience: Patience, events: &mut Vec<cqueue::Entry>) {
+    pub(super) fn wait(
+        &mut self,
+        wait_ns: u64,
+        patience: Patience,
+        events: &mut Vec<cqueue::Entry>,
+    ) {
         let limit = Timespec::from(Duration::from_nanos(wait_ns));
         let args = SubmitArgs::new().timespec(&limit);
         // The kernel does not check the limit before its patience has run out.
         let patient = patience.several > 1 && wait_ns > u64::from(patience.us) * 1000;
-        let (want, args) =
-            if patient { (patience.several, args.min_wait_usec(patience.us)) } else { (1, args) };
+        let (want, args) = if patient {
+            (patience.several, args.min_wait_usec(patience.us))
+        } else {
+            (1, args)
+        };
         // Interrupted, timed out or short of memory: the next turn tries again.
         let _ = self.uring.submitter().submit_with_args(want, &args);
         events.extend(self.uring.completion());
@@ -120,7 +135,11 @@ impl CompletionRing {
     /// Makes `socket` the file of slot `index`.
     pub(super) fn register(&mut self, index: u32, socket: &OwnedFd) -> Result<(), Errno> {
         let files = [socket.as_raw_fd()];
-        self.uring.submitter().register_files_update(index, &files).map(drop).map_err(errno)
+        self.uring
+            .submitter()
+            .register_files_update(index, &files)
+            .map(drop)
+            .map_err(errno)
     }
 
     /// Cancels every request on slot `index` and removes its file. Late completions may still arrive. Returns
@@ -142,7 +161,10 @@ impl CompletionRing {
 
     /// Requests a completion when slot `index` is connected, or has failed to connect.
     pub(super) fn connected(&mut self, tag: Tag) -> Result<(), Errno> {
-        self.push(opcode::PollAdd::new(Fixed(tag.index), libc::POLLOUT as u32).build(), tag)
+        self.push(
+            opcode::PollAdd::new(Fixed(tag.index), libc::POLLOUT as u32).build(),
+            tag,
+        )
     }
 
     /// Receives all data from now on, each time into a provided buffer.
@@ -161,8 +183,9 @@ impl CompletionRing {
 
     /// Receives up to `count` bytes without copying them. See `MSG_TRUNC` in tcp(7).
     pub(super) fn skip(&mut self, tag: Tag, count: u32) -> Result<(), Errno> {
-        let entry =
-            opcode::Recv::new(Fixed(tag.index), std::ptr::null_mut(), count).flags(libc::MSG_TRUNC).build();
+        let entry = opcode::Recv::new(Fixed(tag.index), std::ptr::null_mut(), count)
+            .flags(libc::MSG_TRUNC)
+            .build();
         self.push(entry, tag)
     }
 
@@ -174,14 +197,26 @@ impl CompletionRing {
         let entry = opcode::Send::new(Fixed(tag.index), bytes.as_ptr(), length)
             .flags(libc::MSG_NOSIGNAL | all)
             .build();
-        let flags = if silent { Flags::SKIP_SUCCESS } else { Flags::empty() };
+        let flags = if silent {
+            Flags::SKIP_SUCCESS
+        } else {
+            Flags::empty()
+        };
         self.push(entry.flags(flags), tag)
     }
 
     /// Cancels the request `tag`, which then has its own completion.
     pub(super) fn cancel(&mut self, tag: Tag) -> Result<(), Errno> {
-        let entry = opcode::AsyncCancel::new(tag.pack()).build().flags(Flags::SKIP_SUCCESS);
-        self.push(entry, Tag { kind: CompletionKind::Cancelled, ..tag })
+        let entry = opcode::AsyncCancel::new(tag.pack())
+            .build()
+            .flags(Flags::SKIP_SUCCESS);
+        self.push(
+            entry,
+            Tag {
+                kind: CompletionKind::Cancelled,
+                ..tag
+            },
+        )
     }
 
     fn push(&mut self, entry: Entry, tag: Tag) -> Result<(), Errno> {
@@ -198,7 +233,10 @@ impl CompletionRing {
 impl Drop for CompletionRing {
     fn drop(&mut self) {
         // Closing the ring would end its requests only later, but peers should see the end now.
-        let _ = self.uring.submitter().register_sync_cancel(None, CancelBuilder::any());
+        let _ = self
+            .uring
+            .submitter()
+            .register_sync_cancel(None, CancelBuilder::any());
     }
 }
 

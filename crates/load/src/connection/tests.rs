@@ -32,7 +32,11 @@ enum Cut {
 
 impl Cut {
     fn pieces(self, mut bytes: &[u8]) -> Vec<&[u8]> {
-        let mut random = Pcg64Mcg::seed_from_u64(if let Cut::Random(seed) = self { seed } else { 0 });
+        let mut random = Pcg64Mcg::seed_from_u64(if let Cut::Random(seed) = self {
+            seed
+        } else {
+            0
+        });
         let mut pieces = Vec::new();
         while !bytes.is_empty() {
             let most = match self {
@@ -79,12 +83,21 @@ impl Bench {
         tls: Option<TlsSettings>,
         (cut, count): (Cut, u64),
     ) -> Bench {
-        let settings = WorkerSettings { tls, ..settings(std::slice::from_ref(request), protocol) };
+        let settings = WorkerSettings {
+            tls,
+            ..settings(std::slice::from_ref(request), protocol)
+        };
         let sampler = RequestSampler::new(settings.arena.clone(), 1, 0);
         let mut worker = Worker::new(settings, sampler, None, 1);
         worker.prepare(0, Some(count));
-        let mut bench =
-            Bench { worker, cut, now_ns: 0, room: usize::MAX, said: Vec::new(), has_socket: false };
+        let mut bench = Bench {
+            worker,
+            cut,
+            now_ns: 0,
+            room: usize::MAX,
+            said: Vec::new(),
+            has_socket: false,
+        };
         bench.pass(1);
         bench
     }
@@ -173,14 +186,20 @@ impl Bench {
                 write!(text, ", {what} {count}").unwrap();
             }
         };
-        slice.status.iter().for_each(|(status, &count)| add(count, &format!("{status} x")));
+        slice
+            .status
+            .iter()
+            .for_each(|(status, &count)| add(count, &format!("{status} x")));
         add(slice.responses - slice.successful, "bad");
         add(slice.body_bytes, "bytes");
         for error in &slice.errors {
             add(error.count, &format!("{} {} x", error.phase, error.cause));
         }
         add(slice.unfinished, "unfinished");
-        slice.endpoints[0].contents.iter().for_each(|seen| add(seen.decoded_bytes, "decoded"));
+        slice.endpoints[0]
+            .contents
+            .iter()
+            .for_each(|seen| add(seen.decoded_bytes, "decoded"));
         text
     }
 }
@@ -206,5 +225,8 @@ fn only_without_pipelining_the_kernel_throws_away_what_is_left_of_a_body() {
 
 /// A contract that every response fulfils.
 fn anything() -> Option<Contract> {
-    Some(Contract { status: (100..600).collect(), ..Contract::default() })
+    Some(Contract {
+        status: (100..600).collect(),
+        ..Contract::default()
+    })
 }

@@ -8,9 +8,12 @@ use model::quantity::many;
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
 use rustls::unbuffered::{
-    ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError, UnbufferedStatus,
+    ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError,
+    UnbufferedStatus,
 };
-use rustls::{AlertDescription, CertificateError, ClientConfig, Error, InvalidMessage, PeerIncompatible};
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, Error, InvalidMessage, PeerIncompatible,
+};
 
 use crate::trust::{ClientKey, is_of_authority};
 
@@ -49,7 +52,8 @@ pub(super) struct TlsSession {
 impl TlsSession {
     /// Starts a handshake. Its first message is ready to be written.
     pub(super) fn new(settings: &TlsSettings) -> Result<TlsSession, TlsError> {
-        let session = UnbufferedClientConnection::new(settings.config.clone(), settings.name.clone());
+        let session =
+            UnbufferedClientConnection::new(settings.config.clone(), settings.name.clone());
         let mut tls = TlsSession {
             session: session.map_err(|why| error(&why, &settings.client))?,
             client: settings.client.clone(),
@@ -81,16 +85,24 @@ impl TlsSession {
         self.partial.extend_from_slice(&bytes[taken..]);
         if self.partial.len() > PARTIAL_BYTES_MAX {
             let text = "a message of the handshake is too long".into();
-            return Err(TlsError { cause: Cause::Tls, text });
+            return Err(TlsError {
+                cause: Cause::Tls,
+                text,
+            });
         }
         Ok(())
     }
 
     /// Processes records, and encodes the replies they require. Returns the number of bytes consumed.
-    fn process(&mut self, bytes: &mut [u8], read: &mut impl FnMut(&[u8]) -> bool) -> Result<usize, TlsError> {
+    fn process(
+        &mut self,
+        bytes: &mut [u8],
+        read: &mut impl FnMut(&[u8]) -> bool,
+    ) -> Result<usize, TlsError> {
         let mut taken = 0;
         loop {
-            let UnbufferedStatus { discard, state } = self.session.process_tls_records(&mut bytes[taken..]);
+            let UnbufferedStatus { discard, state } =
+                self.session.process_tls_records(&mut bytes[taken..]);
             taken += discard;
             match state.map_err(|why| error(&why, &self.client))? {
                 ConnectionState::ReadTraffic(mut traffic) => {
@@ -110,18 +122,22 @@ impl TlsSession {
 
     /// Encrypts bytes up to the limit of unwritten records. Returns the number of bytes taken.
     pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
-        let Ok(ConnectionState::WriteTraffic(mut traffic)) = self.session.process_tls_records(&mut []).state
+        let Ok(ConnectionState::WriteTraffic(mut traffic)) =
+            self.session.process_tls_records(&mut []).state
         else {
             return 0;
         };
         let from = self.records.len();
         let piece = &bytes[..bytes.len().min(RECORDS_BYTES_MAX.saturating_sub(from))];
         let mut encrypted = traffic.encrypt(piece, &mut []);
-        if let Err(EncryptError::InsufficientSize(InsufficientSizeError { required_size })) = encrypted {
+        if let Err(EncryptError::InsufficientSize(InsufficientSizeError { required_size })) =
+            encrypted
+        {
             self.records.resize(from + required_size, 0);
             encrypted = traffic.encrypt(piece, &mut self.records[from..]);
         }
-        self.records.truncate(from + encrypted.as_ref().map_or(0, |count| *count));
+        self.records
+            .truncate(from + encrypted.as_ref().map_or(0, |count| *count));
         if encrypted.is_ok() { piece.len() } else { 0 }
     }
 
@@ -141,7 +157,8 @@ impl TlsSession {
 /// Appends a handshake message or an alert to the records to be written.
 fn encode<T>(mut data: EncodeTlsData<'_, T>, records: &mut Vec<u8>) {
     let from = records.len();
-    if let Err(EncodeError::InsufficientSize(InsufficientSizeError { required_size })) = data.encode(&mut [])
+    if let Err(EncodeError::InsufficientSize(InsufficientSizeError { required_size })) =
+        data.encode(&mut [])
     {
         records.resize(from + required_size, 0);
         let encoded = data.encode(&mut records[from..]);
@@ -167,7 +184,14 @@ fn error(error: &Error, client: &ClientKey) -> TlsError {
         Error::AlertReceived(alert) => format!("the server refused: {}", refusal(*alert, client)),
         error => text(error),
     };
-    TlsError { cause: if is_of_certificate { Cause::Certificate } else { Cause::Tls }, text }
+    TlsError {
+        cause: if is_of_certificate {
+            Cause::Certificate
+        } else {
+            Cause::Tls
+        },
+        text,
+    }
 }
 
 /// The reason for an alert. A server that requires a client certificate may send many different alerts if it
@@ -216,7 +240,9 @@ fn text(error: &Error) -> String {
         Error::PeerIncompatible(PeerIncompatible::ServerDoesNotSupportTls12Or13) => {
             "the server offers neither TLS 1.2 nor TLS 1.3".into()
         }
-        Error::PeerIncompatible(why) => format!("the server offers nothing that is spoken here: {why:?}"),
+        Error::PeerIncompatible(why) => {
+            format!("the server offers nothing that is spoken here: {why:?}")
+        }
         other => other.to_string(),
     }
 }
@@ -258,8 +284,12 @@ fn alert_text(alert: AlertDescription) -> String {
         AlertDescription::HandshakeFailure => {
             "it shares no cipher or key exchange with us (handshake_failure)"
         }
-        AlertDescription::ProtocolVersion => "it speaks neither TLS 1.2 nor TLS 1.3 (protocol_version)",
-        AlertDescription::UnrecognisedName => "it does not know this server name (unrecognized_name)",
+        AlertDescription::ProtocolVersion => {
+            "it speaks neither TLS 1.2 nor TLS 1.3 (protocol_version)"
+        }
+        AlertDescription::UnrecognisedName => {
+            "it does not know this server name (unrecognized_name)"
+        }
         AlertDescription::NoApplicationProtocol => {
             "it does not offer the protocol that was asked for, HTTP/2 or HTTP/1.1 (no_application_protocol)"
         }

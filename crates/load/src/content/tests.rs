@@ -18,8 +18,12 @@ const PAGES: [(&str, &str, usize); 11] = [
     ("page.br.gz", "br, gzip", 0),
 ];
 const LONGS: [(&str, &str); 3] = [("long.gz", "gzip"), ("long.br", "br"), ("long.zst", "zstd")];
-const BOMBS: [(&str, &str); 4] =
-    [("bomb.gz", "gzip"), ("bomb.zlib", "deflate"), ("bomb.br", "br"), ("bomb.zst", "zstd")];
+const BOMBS: [(&str, &str); 4] = [
+    ("bomb.gz", "gzip"),
+    ("bomb.zlib", "deflate"),
+    ("bomb.br", "br"),
+    ("bomb.zst", "zstd"),
+];
 const BOMB_BYTES: u64 = 16 << 20;
 
 fn vector(name: &str) -> Vec<u8> {
@@ -30,7 +34,10 @@ fn vector(name: &str) -> Vec<u8> {
 /// The digest of a content according to Node's OpenSSL.
 fn expected(name: &str) -> Digest {
     let sums = String::from_utf8(vector("SHA256SUMS")).unwrap();
-    let line = sums.lines().find(|line| line.split_whitespace().nth(1) == Some(name)).unwrap();
+    let line = sums
+        .lines()
+        .find(|line| line.split_whitespace().nth(1) == Some(name))
+        .unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
@@ -50,7 +57,10 @@ fn read_pieces(mut reader: ContentReader, bytes: &[u8], piece: usize) -> Result<
 #[track_caller]
 fn assert_corrupt(coding: &str, bytes: &[u8]) {
     let flaw = read(coding, bytes).unwrap_err();
-    assert!(flaw.starts_with(&format!("the content is not valid {coding}: ")), "{flaw}");
+    assert!(
+        flaw.starts_with(&format!("the content is not valid {coding}: ")),
+        "{flaw}"
+    );
 }
 
 fn outermost(coding: &str) -> &'static str {
@@ -60,7 +70,10 @@ fn outermost(coding: &str) -> &'static str {
 #[test]
 fn what_others_coded_has_the_digest_that_others_computed() {
     let page_bytes = vector("page.txt").len() as u64;
-    for (name, coding, _) in PAGES.into_iter().chain([("page.txt", "", 0), ("window-8m.zst", "zstd", 0)]) {
+    for (name, coding, _) in PAGES
+        .into_iter()
+        .chain([("page.txt", "", 0), ("window-8m.zst", "zstd", 0)])
+    {
         let bytes = vector(name);
         let content = read(coding, &bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(content.digest, expected("page.txt"), "{name}");
@@ -72,13 +85,23 @@ fn what_others_coded_has_the_digest_that_others_computed() {
 #[test]
 fn windows_slide_over_long_contents() {
     let page = vector("page.txt");
-    let long: Vec<u8> = (0..400).flat_map(|turn| [format!("{turn}\n").as_bytes(), &page].concat()).collect();
+    let long: Vec<u8> = (0..400)
+        .flat_map(|turn| [format!("{turn}\n").as_bytes(), &page].concat())
+        .collect();
     assert_eq!(Digest::of(&long), expected("long"));
     for (name, coding) in LONGS {
         let bytes = vector(name);
         let in_one = read(coding, &bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!((in_one.digest, in_one.decoded_bytes), (expected("long"), long.len() as u64), "{name}");
-        assert_eq!(read_pieces(reader(coding, CODED_LIMIT_BYTES), &bytes, 1), Ok(in_one), "{name}");
+        assert_eq!(
+            (in_one.digest, in_one.decoded_bytes),
+            (expected("long"), long.len() as u64),
+            "{name}"
+        );
+        assert_eq!(
+            read_pieces(reader(coding, CODED_LIMIT_BYTES), &bytes, 1),
+            Ok(in_one),
+            "{name}"
+        );
     }
 }
 
@@ -90,7 +113,10 @@ fn content_cut_short_is_never_taken_for_whole() {
         let (whole, cut): (Vec<_>, Vec<_>) = cuts.partition(Result::is_ok);
         assert_eq!(whole.len(), inner_ends, "{name}");
         let truncated = Err(truncated(outermost(coding)));
-        assert!(cut.iter().all(|result| *result == truncated), "{name}: {cut:?}");
+        assert!(
+            cut.iter().all(|result| *result == truncated),
+            "{name}: {cut:?}"
+        );
     }
     // The outer coding is complete and the inner one is not.
     let page = vector("page.br");
@@ -131,7 +157,11 @@ fn a_zstd_frame_must_keep_to_its_header() {
 #[test]
 fn what_follows_the_end_is_a_flaw() {
     for (name, coding, _) in PAGES {
-        for garbage in [b"\0".as_slice(), b"<!-- served in 3 ms -->", b"\x1e\x8b\x08\x28\xb4\x2f\xfd"] {
+        for garbage in [
+            b"\0".as_slice(),
+            b"<!-- served in 3 ms -->",
+            b"\x1e\x8b\x08\x28\xb4\x2f\xfd",
+        ] {
             let result = read(coding, &[&vector(name), garbage].concat());
             assert_eq!(result, Err(trailing(outermost(coding))), "{name}");
         }
@@ -166,8 +196,15 @@ fn a_bomb_stops_at_the_limit() {
         let bytes = vector(name);
         let read = |limit_bytes| read_pieces(reader(coding, limit_bytes), &bytes, usize::MAX);
         let stopped = read(1 << 20).unwrap_err();
-        assert!(stopped.ends_with("more than 1048576 bytes, the most that is taken"), "{stopped}");
-        assert_eq!(read(BOMB_BYTES).unwrap().decoded_bytes, BOMB_BYTES, "{name}");
+        assert!(
+            stopped.ends_with("more than 1048576 bytes, the most that is taken"),
+            "{stopped}"
+        );
+        assert_eq!(
+            read(BOMB_BYTES).unwrap().decoded_bytes,
+            BOMB_BYTES,
+            "{name}"
+        );
         assert!(read(BOMB_BYTES - 1).is_err(), "{name}");
     }
 }
@@ -179,8 +216,17 @@ fn coded_content_beyond_the_limit_is_not_kept_and_plain_content_has_none() {
     let mut kept = reader("gzip", limit_bytes);
     bytes.chunks(100).for_each(|piece| kept.take(piece));
     assert!(kept.coded.len() < bytes.len());
-    assert!(kept.finish().unwrap_err().starts_with("the gzip data is, or decodes to, more than"));
-    assert_eq!(read_pieces(reader("", limit_bytes), &bytes, 100).unwrap().digest, Digest::of(&bytes));
+    assert!(
+        kept.finish()
+            .unwrap_err()
+            .starts_with("the gzip data is, or decodes to, more than")
+    );
+    assert_eq!(
+        read_pieces(reader("", limit_bytes), &bytes, 100)
+            .unwrap()
+            .digest,
+        Digest::of(&bytes)
+    );
 }
 
 #[test]
@@ -188,9 +234,16 @@ fn a_bomb_that_gives_nothing_in_the_end_stops_too() {
     // A skippable zstd frame of 4 MiB: the outer coding decodes to bytes that the inner one skips.
     let mut frame = vec![0x50, 0x2a, 0x4d, 0x18, 0, 0, 0x40, 0];
     frame.resize(8 + (4 << 20), 0);
-    let stopped = read_pieces(reader("zstd, gzip", 1 << 20), &gzip(&frame), usize::MAX).unwrap_err();
-    assert!(stopped.starts_with("the gzip data is, or decodes to, more than"), "{stopped}");
-    assert_eq!(read("zstd, gzip", &gzip(&frame)).unwrap().digest, Digest::of(b""));
+    let stopped =
+        read_pieces(reader("zstd, gzip", 1 << 20), &gzip(&frame), usize::MAX).unwrap_err();
+    assert!(
+        stopped.starts_with("the gzip data is, or decodes to, more than"),
+        "{stopped}"
+    );
+    assert_eq!(
+        read("zstd, gzip", &gzip(&frame)).unwrap().digest,
+        Digest::of(b"")
+    );
 }
 
 #[test]
@@ -205,7 +258,13 @@ fn nothing_coded_and_nothing_at_all_are_both_empty() {
     for coding in ["", "gzip", "deflate", "br", "zstd", "br, gzip"] {
         assert_eq!(read(coding, b""), Ok(nothing.clone()), "{coding}");
     }
-    let files = [("gz", "gzip"), ("zlib", "deflate"), ("deflate", "deflate"), ("br", "br"), ("zst", "zstd")];
+    let files = [
+        ("gz", "gzip"),
+        ("zlib", "deflate"),
+        ("deflate", "deflate"),
+        ("br", "br"),
+        ("zst", "zstd"),
+    ];
     for (suffix, coding) in files {
         let content = read(coding, &vector(&format!("empty.{suffix}")));
         assert_eq!(content.unwrap().digest, nothing.digest, "{suffix}");
@@ -219,12 +278,23 @@ fn the_list_of_codings_is_read_as_rfc_9110_writes_it() {
         (&["", " , "], "".into()),
         (&["identity"], "".into()),
         (&["GZip"], "gzip".into()),
-        (&["br,\tX-GZIP", "deflate , identity", ",zstd"], "br gzip deflate zstd".into()),
-        (&["gzip, gzip, gzip", "br, br"], "Content-Encoding names 5 codings: at most 4 are undone".into()),
+        (
+            &["br,\tX-GZIP", "deflate , identity", ",zstd"],
+            "br gzip deflate zstd".into(),
+        ),
+        (
+            &["gzip, gzip, gzip", "br, br"],
+            "Content-Encoding names 5 codings: at most 4 are undone".into(),
+        ),
     ];
     for (values, expected) in rows {
-        let names =
-            |codings: Vec<ContentCoding>| codings.iter().map(|coding| coding.0).collect::<Vec<_>>().join(" ");
+        let names = |codings: Vec<ContentCoding>| {
+            codings
+                .iter()
+                .map(|coding| coding.0)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         assert_eq!(read_list(values).map_or_else(|flaw| flaw, names), expected);
     }
 }
@@ -233,10 +303,18 @@ fn the_list_of_codings_is_read_as_rfc_9110_writes_it() {
 fn content_with_an_unknown_coding_is_taken_as_it_came() {
     let long = "x".repeat(9999);
     let cut = format!("{}…", &long[..40]);
-    let rows = [("UTF-8", "UTF-8"), ("gzip, compress", "compress"), ("gzip;q=1", "gzip;q=1"), (&long, &cut)];
+    let rows = [
+        ("UTF-8", "UTF-8"),
+        ("gzip, compress", "compress"),
+        ("gzip;q=1", "gzip;q=1"),
+        (&long, &cut),
+    ];
     for (coding, unknown) in rows {
         let content = read(coding, b"x").unwrap();
-        assert_eq!((content.digest, content.unknown_coding.as_deref()), (Digest::of(b"x"), Some(unknown)));
+        assert_eq!(
+            (content.digest, content.unknown_coding.as_deref()),
+            (Digest::of(b"x"), Some(unknown))
+        );
     }
 }
 

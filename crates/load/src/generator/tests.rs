@@ -8,7 +8,10 @@ use crate::*;
 
 fn spec(connections: u32) -> LoadSpec {
     let address = Address::Tcp("127.0.0.1:1".parse().unwrap());
-    LoadSpec { connections, ..LoadSpec::new(address, vec![RequestSpec::new("GET", "/", "a")]) }
+    LoadSpec {
+        connections,
+        ..LoadSpec::new(address, vec![RequestSpec::new("GET", "/", "a")])
+    }
 }
 
 proptest! {
@@ -39,18 +42,35 @@ fn a_spec_comes_out_of_json_as_it_went_in() {
         body: vec![0, 255, b'{'],
         ..RequestSpec::new("POST", "/{id}", "a")
     };
-    let rate = Rate::Ramp { from_per_s: 1.0, to_per_s: 2.5, over: Duration::from_millis(1500) };
-    let arrivals = Arrivals::Open { rate, process: ArrivalProcess::Poisson, seed: u64::MAX };
-    let contract = Contract { content: Some(Digest::of(b"x")), ..Contract::default() };
+    let rate = Rate::Ramp {
+        from_per_s: 1.0,
+        to_per_s: 2.5,
+        over: Duration::from_millis(1500),
+    };
+    let arrivals = Arrivals::Open {
+        rate,
+        process: ArrivalProcess::Poisson,
+        seed: u64::MAX,
+    };
+    let contract = Contract {
+        content: Some(Digest::of(b"x")),
+        ..Contract::default()
+    };
     let tls = Some(TlsSpec {
         server_name: "a".into(),
         trust: Trust::Authorities(vec![1, 2]),
         resumption: true,
         client: None,
     });
-    let spec = LoadSpec { requests: vec![request], arrivals, contract, tls, ..spec(7) }
-        .divided_among(2, |_, _| 2)
-        .remove(1);
+    let spec = LoadSpec {
+        requests: vec![request],
+        arrivals,
+        contract,
+        tls,
+        ..spec(7)
+    }
+    .divided_among(2, |_, _| 2)
+    .remove(1);
     let text = serde_json::to_string(&spec).unwrap();
     let back: LoadSpec = serde_json::from_str(&text).unwrap();
     assert_eq!(format!("{spec:?}"), format!("{back:?}"));
@@ -58,6 +78,8 @@ fn a_spec_comes_out_of_json_as_it_went_in() {
     assert_eq!(serde_json::to_string(&back).unwrap(), text);
 
     let ragged = r#"{"columns":["a","b"],"rows":[["1"]]}"#;
-    let error = serde_json::from_str::<Values>(ragged).unwrap_err().to_string();
+    let error = serde_json::from_str::<Values>(ragged)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("row 1 has 1 value for 2 columns"), "{error}");
 }

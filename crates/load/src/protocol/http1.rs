@@ -22,7 +22,12 @@ pub(super) const ROW: ProtocolRow = ProtocolRow {
     writes_rendered: true,
     lanes: ("load.pipeline", "requests on their way on a connection"),
     has_form: |_| true,
-    begin: |lanes, _| Box::new(Http1 { lanes, ..Http1::default() }),
+    begin: |lanes, _| {
+        Box::new(Http1 {
+            lanes,
+            ..Http1::default()
+        })
+    },
 };
 
 #[derive(Default)]
@@ -41,7 +46,11 @@ struct Http1 {
 
 /// The cause for bytes that are not a response.
 fn flaw(bytes: &[u8]) -> Cause {
-    if Protocol::is_http2(bytes) { Cause::SpeaksHttp2 } else { Cause::Malformed }
+    if Protocol::is_http2(bytes) {
+        Cause::SpeaksHttp2
+    } else {
+        Cause::Malformed
+    }
 }
 
 impl Http1 {
@@ -54,7 +63,14 @@ impl Http1 {
     /// which counts as its end.
     fn surplus(&self, bytes: &[u8], recorder: &mut Recorder<'_>) -> ConnectionEffect {
         let is_farewell = bytes.starts_with(b"HTTP/1.") && bytes.get(8..12) == Some(b" 408");
-        recorder.tally.error(Phase::Idle, if is_farewell { Cause::Closed } else { flaw(bytes) });
+        recorder.tally.error(
+            Phase::Idle,
+            if is_farewell {
+                Cause::Closed
+            } else {
+                flaw(bytes)
+            },
+        );
         ConnectionEffect::Lost
     }
 
@@ -63,7 +79,9 @@ impl Http1 {
         // A response that overtook its request leaves half of it unwritten, so the connection cannot be
         // reused.
         let reusable = self.reader.reusable && self.written > 0;
-        let Some(request) = self.requests.pop_front() else { return ConnectionEffect::Lost };
+        let Some(request) = self.requests.pop_front() else {
+            return ConnectionEffect::Lost;
+        };
         recorder.completed(request, self.reader.status, self.reader.body_bytes);
         self.written = self.written.saturating_sub(1);
         if !reusable {
@@ -80,7 +98,11 @@ impl Http1 {
     fn lose(&mut self, cause: Cause, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         for (index, request) in self.requests.iter().enumerate() {
             // The timeout of the first request ends the connection for the others.
-            let cause = if index > 0 && cause == Cause::Timeout { Cause::Abandoned } else { cause };
+            let cause = if index > 0 && cause == Cause::Timeout {
+                Cause::Abandoned
+            } else {
+                cause
+            };
             recorder.fail(request, self.phase(index), cause);
         }
         self.clear();
@@ -106,7 +128,9 @@ impl Session for Http1 {
     }
 
     fn due_ns(&self, settings: &WorkerSettings) -> Option<u64> {
-        self.requests.front().map(|request| request.sent_ns + settings.timeout_ns)
+        self.requests
+            .front()
+            .map(|request| request.sent_ns + settings.timeout_ns)
     }
 
     fn begin(&mut self, request: InFlight, _arena: &RequestArena) {
@@ -122,7 +146,9 @@ impl Session for Http1 {
     }
 
     fn wrote(&mut self, count: usize, arena: &RequestArena) {
-        let Some(request) = self.requests.get(self.written) else { return };
+        let Some(request) = self.requests.get(self.written) else {
+            return;
+        };
         self.piece_from = self.written_bytes;
         self.written_bytes += count;
         let length = request.bytes(arena).len();
@@ -140,8 +166,11 @@ impl Session for Http1 {
     fn skippable(&self) -> u64 {
         // With pipelining a request may begin while this body is being read, and the bytes after it are its
         // response. A sampled response is read in full.
-        let is_alone =
-            self.lanes == 1 && self.requests.front().is_some_and(|request| request.content.is_none());
+        let is_alone = self.lanes == 1
+            && self
+                .requests
+                .front()
+                .is_some_and(|request| request.content.is_none());
         match self.reader.skippable() {
             many if is_alone && many >= SKIP_WORTHWHILE_BYTES => many,
             _ => 0,
@@ -151,9 +180,14 @@ impl Session for Http1 {
     fn received(&mut self, mut bytes: &[u8], recorder: &mut Recorder<'_>) -> ConnectionEffect {
         let mut effect = ConnectionEffect::None;
         loop {
-            let Some(request) = self.requests.front_mut() else { return self.surplus(bytes, recorder) };
+            let Some(request) = self.requests.front_mut() else {
+                return self.surplus(bytes, recorder);
+            };
             request.received(recorder.now_ns);
-            let extra = match self.reader.read(bytes, &mut (request, &mut *recorder.check)) {
+            let extra = match self
+                .reader
+                .read(bytes, &mut (request, &mut *recorder.check))
+            {
                 Ok(ReadProgress::More) => return effect,
                 Ok(ReadProgress::Done { extra }) => extra,
                 Err(ResponseReadError::Malformed) => return self.lose(flaw(bytes), recorder),
@@ -207,7 +241,9 @@ impl Session for Http1 {
     }
 
     fn leave(&mut self, recorder: &mut Recorder<'_>) {
-        self.requests.iter().for_each(|request| recorder.leave_unfinished(request));
+        self.requests
+            .iter()
+            .for_each(|request| recorder.leave_unfinished(request));
         self.clear();
     }
 }

@@ -108,7 +108,12 @@ struct PeerLimits {
 impl Default for PeerLimits {
     fn default() -> PeerLimits {
         let (window, stream_window) = (WINDOW_AT_FIRST, WINDOW_AT_FIRST);
-        PeerLimits { streams: None, window, stream_window, payload: PAYLOAD_MAX }
+        PeerLimits {
+            streams: None,
+            window,
+            stream_window,
+            payload: PAYLOAD_MAX,
+        }
     }
 }
 
@@ -167,7 +172,9 @@ impl Http2Stream {
     /// body.
     fn is_whole(&self) -> Option<bool> {
         let has_body = !self.request.choice.bodiless && !matches!(self.status, 204 | 304);
-        self.length.filter(|_| has_body).map(|length| length == self.body_bytes)
+        self.length
+            .filter(|_| has_body)
+            .map(|length| length == self.body_bytes)
     }
 }
 
@@ -175,7 +182,10 @@ impl Http2 {
     /// Creates a connection with its preface in the output.
     fn new(lanes: usize, tls: bool) -> Http2 {
         let mut output = PREFACE.to_vec();
-        let settings = [(SETTINGS_ENABLE_PUSH, 0), (SETTINGS_INITIAL_WINDOW_SIZE, WINDOW_BYTES)];
+        let settings = [
+            (SETTINGS_ENABLE_PUSH, 0),
+            (SETTINGS_INITIAL_WINDOW_SIZE, WINDOW_BYTES),
+        ];
         let payload: Vec<u8> = settings
             .iter()
             .flat_map(|(name, value)| name.to_be_bytes().into_iter().chain(value.to_be_bytes()))
@@ -184,13 +194,22 @@ impl Http2 {
         let more = WINDOW_BYTES - WINDOW_AT_FIRST as u32;
         push(&mut output, WINDOW_UPDATE, 0, 0, &more.to_be_bytes());
         let scheme = if tls { "https" } else { "http" };
-        Http2 { lanes, scheme, next: 1, output, ..Http2::default() }
+        Http2 {
+            lanes,
+            scheme,
+            next: 1,
+            output,
+            ..Http2::default()
+        }
     }
 
     fn find(&self, number: u32) -> Option<usize> {
         match self.streams.front() {
             Some(first) if first.number == number => Some(0),
-            _ => self.streams.binary_search_by_key(&number, |stream| stream.number).ok(),
+            _ => self
+                .streams
+                .binary_search_by_key(&number, |stream| stream.number)
+                .ok(),
         }
     }
 
@@ -200,7 +219,9 @@ impl Http2 {
 
     /// Records a stream as failed, and resets it if the peer does not know.
     fn lose(&mut self, index: usize, cause: Cause, code: Option<u32>, recorder: &mut Recorder<'_>) {
-        let Some(stream) = self.streams.remove(index) else { return };
+        let Some(stream) = self.streams.remove(index) else {
+            return;
+        };
         recorder.fail(&stream.request, stream.phase(), cause);
         if let Some(code) = code {
             self.reset(stream.number, code);
@@ -212,7 +233,9 @@ impl Http2 {
         if self.streams[index].is_whole() == Some(false) {
             return self.lose(index, Cause::Malformed, Some(PROTOCOL_ERROR), recorder);
         }
-        let Some(stream) = self.streams.remove(index) else { return };
+        let Some(stream) = self.streams.remove(index) else {
+            return;
+        };
         if !stream.upload.is_empty() {
             // The rest of the request is not needed.
             self.reset(stream.number, CANCEL);
@@ -222,23 +245,41 @@ impl Http2 {
 
     /// Encodes the head of the request rendered as `bytes`. Returns the offset of its body.
     fn push_head(&mut self, stream: u32, bytes: &[u8], is_arenas: bool) -> usize {
-        let Http2 { encoder, scheme, last, output, .. } = self;
+        let Http2 {
+            encoder,
+            scheme,
+            last,
+            output,
+            ..
+        } = self;
         let place = is_arenas.then_some((bytes.as_ptr() as usize, bytes.len()));
         let rendered = match last.take() {
             Some(rendered) if place.is_some() && rendered.place == place => rendered,
             // A user's cookies may add one field to those checked before the load.
-            _ => request::with_fields::<{ HEADERS_LIMIT + 1 }, _>(bytes, scheme, |fields, body_from| {
-                let (block, is_same) = encoder.encode(fields.iter().copied());
-                Rendered { place: place.filter(|_| is_same), block: block.to_vec(), body_from }
-            })
+            _ => request::with_fields::<{ HEADERS_LIMIT + 1 }, _>(
+                bytes,
+                scheme,
+                |fields, body_from| {
+                    let (block, is_same) = encoder.encode(fields.iter().copied());
+                    Rendered {
+                        place: place.filter(|_| is_same),
+                        block: block.to_vec(),
+                        body_from,
+                    }
+                },
+            )
             .expect("requests without a form in HTTP/2 are refused before the load"),
         };
         let mut pieces = rendered.block.chunks(self.peer.payload).peekable();
         let mut kind = HEADERS;
         while let Some(piece) = pieces.next() {
             let ends = kind == HEADERS && rendered.body_from == bytes.len();
-            let flags =
-                if ends { END_STREAM } else { 0 } | if pieces.peek().is_none() { END_HEADERS } else { 0 };
+            let flags = if ends { END_STREAM } else { 0 }
+                | if pieces.peek().is_none() {
+                    END_HEADERS
+                } else {
+                    0
+                };
             push(output, kind, flags, stream, piece);
             kind = CONTINUATION;
         }
@@ -256,10 +297,19 @@ impl Http2 {
         }
         let mut more = true;
         while std::mem::take(&mut more) {
-            for stream in self.streams.iter_mut().filter(|stream| !stream.upload.is_empty()) {
+            for stream in self
+                .streams
+                .iter_mut()
+                .filter(|stream| !stream.upload.is_empty())
+            {
                 let ahead = UPLOAD_AHEAD_BYTES.saturating_sub(self.output.len() - self.written);
                 let window = self.peer.window.min(stream.window).max(0) as usize;
-                let count = stream.upload.len().min(self.peer.payload).min(window).min(ahead);
+                let count = stream
+                    .upload
+                    .len()
+                    .min(self.peer.payload)
+                    .min(window)
+                    .min(ahead);
                 if count == 0 {
                     continue;
                 }
@@ -267,7 +317,11 @@ impl Http2 {
                 stream.upload.start = piece.end;
                 stream.window -= count as i64;
                 self.peer.window -= count as i64;
-                let flags = if stream.upload.is_empty() { END_STREAM } else { 0 };
+                let flags = if stream.upload.is_empty() {
+                    END_STREAM
+                } else {
+                    0
+                };
                 let bytes = &stream.request.bytes(arena)[piece];
                 push(&mut self.output, DATA, flags, stream.number, bytes);
                 more = true;
@@ -320,7 +374,9 @@ impl Session for Http2 {
 
     fn room(&self) -> usize {
         match (self.peer.streams, self.leaving, self.ending) {
-            (Some(allowed), None, None) => allowed.min(self.lanes).saturating_sub(self.streams.len()),
+            (Some(allowed), None, None) => {
+                allowed.min(self.lanes).saturating_sub(self.streams.len())
+            }
             _ => 0,
         }
     }
@@ -333,7 +389,10 @@ impl Session for Http2 {
     fn due_ns(&self, settings: &WorkerSettings) -> Option<u64> {
         match self.barred_ns {
             Some(since_ns) => Some(since_ns + settings.connect_timeout_ns),
-            None => self.streams.front().map(|stream| stream.request.sent_ns + settings.timeout_ns),
+            None => self
+                .streams
+                .front()
+                .map(|stream| stream.request.sent_ns + settings.timeout_ns),
         }
     }
 
@@ -393,7 +452,11 @@ impl Session for Http2 {
     fn failed(&mut self, cause: Cause, recorder: &mut Recorder<'_>) {
         if self.streams.is_empty() {
             // No response was outstanding.
-            let cause = if cause == Cause::ClosedEarly { Cause::Closed } else { cause };
+            let cause = if cause == Cause::ClosedEarly {
+                Cause::Closed
+            } else {
+                cause
+            };
             return recorder.tally.error(Phase::Idle, cause);
         }
         for stream in self.streams.drain(..) {
@@ -404,14 +467,22 @@ impl Session for Http2 {
     /// Abandons expired streams. Also abandons the connection if nothing at all arrived on it meanwhile, or
     /// if it has taken no request for the connect timeout.
     fn expired(&mut self, recorder: &mut Recorder<'_>) -> ConnectionEffect {
-        let Recorder { now_ns, settings, .. } = *recorder;
-        if self.barred_ns.is_some_and(|since_ns| since_ns + settings.connect_timeout_ns <= now_ns) {
+        let Recorder {
+            now_ns, settings, ..
+        } = *recorder;
+        if self
+            .barred_ns
+            .is_some_and(|since_ns| since_ns + settings.connect_timeout_ns <= now_ns)
+        {
             recorder.tally.error(Phase::Idle, Cause::Timeout);
             return ConnectionEffect::Lost;
         }
         let under_way = self.streams.len();
         // A request is often sent at the same time at which something was received.
-        let silent = self.streams.front().is_some_and(|stream| self.received_ns <= stream.request.sent_ns);
+        let silent = self
+            .streams
+            .front()
+            .is_some_and(|stream| self.received_ns <= stream.request.sent_ns);
         while let Some(stream) = self.streams.front()
             && stream.request.sent_ns + settings.timeout_ns <= now_ns
         {
@@ -427,6 +498,8 @@ impl Session for Http2 {
     }
 
     fn leave(&mut self, recorder: &mut Recorder<'_>) {
-        self.streams.drain(..).for_each(|stream| recorder.leave_unfinished(&stream.request));
+        self.streams
+            .drain(..)
+            .for_each(|stream| recorder.leave_unfinished(&stream.request));
     }
 }

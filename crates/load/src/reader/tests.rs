@@ -24,7 +24,12 @@ fn bodiless(case: &Case) -> bool {
 
 /// The outcome of a case in one piece, in the notation of the file.
 fn said_of(case: &Case) -> String {
-    let feed = Feed { bytes: &case.bytes, bodiless: bodiless(case), cuts: &[], skip: false };
+    let feed = Feed {
+        bytes: &case.bytes,
+        bodiless: bodiless(case),
+        cuts: &[],
+        skip: false,
+    };
     outcome(feed).0
 }
 
@@ -34,7 +39,12 @@ fn responses_are_what_the_cases_say() {
         .iter()
         .map(|case| (case, said_of(case)))
         .filter(|(case, said)| *said != case.reader)
-        .map(|(case, said)| format!("cases.txt:{}: {}: {said}, not {}", case.line, case.name, case.reader))
+        .map(|(case, said)| {
+            format!(
+                "cases.txt:{}: {}: {said}, not {}",
+                case.line, case.name, case.reader
+            )
+        })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -44,13 +54,24 @@ fn every_cut_gives_the_same() {
     for case in all_cases() {
         let length = case.bytes.len();
         let step = length.div_ceil(CUT_EVERYWHERE_BYTES).max(1);
-        let ends = [0, 1, HEAD_LIMIT_BYTES - 1, HEAD_LIMIT_BYTES, HEAD_LIMIT_BYTES + 1, length];
-        let cuts = (0..length).step_by(step * step).chain(ends.into_iter().filter(|end| *end <= length));
+        let ends = [
+            0,
+            1,
+            HEAD_LIMIT_BYTES - 1,
+            HEAD_LIMIT_BYTES,
+            HEAD_LIMIT_BYTES + 1,
+            length,
+        ];
+        let cuts = (0..length)
+            .step_by(step * step)
+            .chain(ends.into_iter().filter(|end| *end <= length));
         for cut in cuts {
             same_for_every_cut(&case.bytes, bodiless(&case), &[cut]);
         }
         // Long cases in pieces of a size that eventually falls on every byte of a line.
-        let pieces: Vec<_> = (0..length).step_by(if step == 1 { 1 } else { 61 }).collect();
+        let pieces: Vec<_> = (0..length)
+            .step_by(if step == 1 { 1 } else { 61 })
+            .collect();
         same_for_every_cut(&case.bytes, bodiless(&case), &pieces);
     }
 }
@@ -60,7 +81,10 @@ fn a_head_request_has_no_body_and_a_restarted_reader_no_memory() {
     let mut reader = ResponseReader::new(true);
     for _ in 0..2 {
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-        assert_eq!(reader.read(&head[..20], &mut |_: &ResponseHead<'_>| {}), Ok(ReadProgress::More));
+        assert_eq!(
+            reader.read(&head[..20], &mut |_: &ResponseHead<'_>| {}),
+            Ok(ReadProgress::More)
+        );
         assert_eq!(
             reader.read(&head[20..], &mut |_: &ResponseHead<'_>| {}),
             Ok(ReadProgress::Done { extra: 0 })
@@ -68,7 +92,10 @@ fn a_head_request_has_no_body_and_a_restarted_reader_no_memory() {
         assert_eq!((reader.status, reader.body_bytes), (200, 0));
         reader.restart(true);
     }
-    assert_eq!(reader.read(b"HTTP/1.1 20", &mut |_: &ResponseHead<'_>| {}), Ok(ReadProgress::More));
+    assert_eq!(
+        reader.read(b"HTTP/1.1 20", &mut |_: &ResponseHead<'_>| {}),
+        Ok(ReadProgress::More)
+    );
     reader.restart(false);
     assert_eq!(
         reader.read(b"HTTP/1.1 204 x\r\n\r\n", &mut |_: &ResponseHead<'_>| {}),

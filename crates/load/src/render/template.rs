@@ -54,12 +54,20 @@ impl RequestTemplate {
                 continue;
             }
             if text[at] == b'}' {
-                return Err(format!("the }} at byte {at} closes nothing; a plain one is written }}}}"));
+                return Err(format!(
+                    "the }} at byte {at} closes nothing; a plain one is written }}}}"
+                ));
             }
             let Some(end) = brace(text, at + 1).filter(|end| text[*end] == b'}') else {
-                return Err(format!("the {{ at byte {at} is never closed; a plain one is written {{{{"));
+                return Err(format!(
+                    "the {{ at byte {at} is never closed; a plain one is written {{{{"
+                ));
             };
-            template.pieces.push(TemplatePiece::Column(column(&text[at + 1..end], at, names)?));
+            template.pieces.push(TemplatePiece::Column(column(
+                &text[at + 1..end],
+                at,
+                names,
+            )?));
             from = end + 1;
         }
         template.push_text(&text[from..]);
@@ -73,7 +81,9 @@ impl RequestTemplate {
 
     /// Whether a placeholder with such an index exists.
     pub(crate) fn uses(&self, is_such: impl Fn(usize) -> bool) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece, TemplatePiece::Column(column) if is_such(*column)))
+        self.pieces
+            .iter()
+            .any(|piece| matches!(piece, TemplatePiece::Column(column) if is_such(*column)))
     }
 
     /// The text at its start. Empty if it starts with a placeholder.
@@ -122,18 +132,26 @@ impl RequestTemplate {
 }
 
 fn brace(text: &[u8], from: usize) -> Option<usize> {
-    text[from..].iter().position(|byte| matches!(byte, b'{' | b'}')).map(|offset| from + offset)
+    text[from..]
+        .iter()
+        .position(|byte| matches!(byte, b'{' | b'}'))
+        .map(|offset| from + offset)
 }
 
 fn column(name: &[u8], at: usize, names: TemplateNames<'_>) -> Result<usize, String> {
     let columns = names.values.map_or(&[][..], Values::columns);
     let mut all = columns.iter().chain(names.captured);
-    all.position(|known| known.as_bytes() == name).ok_or_else(|| {
-        let name = String::from_utf8_lossy(name);
-        let hint = did_you_mean(&name, &[columns, names.captured].concat());
-        let what = if names.captured.is_empty() { "no column" } else { "no column and no captured value" };
-        format!("there is {what} {} (at byte {at}); {hint}", shown(&name))
-    })
+    all.position(|known| known.as_bytes() == name)
+        .ok_or_else(|| {
+            let name = String::from_utf8_lossy(name);
+            let hint = did_you_mean(&name, &[columns, names.captured].concat());
+            let what = if names.captured.is_empty() {
+                "no column"
+            } else {
+                "no column and no captured value"
+            };
+            format!("there is {what} {} (at byte {at}); {hint}", shown(&name))
+        })
 }
 
 #[cfg(test)]
@@ -142,8 +160,13 @@ mod tests {
 
     fn filled(text: &str) -> Result<String, String> {
         let values = Values::csv(b"id,first name\n7,{id}}").unwrap();
-        let template =
-            RequestTemplate::read(text.as_bytes(), TemplateNames { values: Some(&values), captured: &[] })?;
+        let template = RequestTemplate::read(
+            text.as_bytes(),
+            TemplateNames {
+                values: Some(&values),
+                captured: &[],
+            },
+        )?;
         let mut out = Vec::new();
         template.fill(&mut out, |column, out| {
             out.extend_from_slice(values.cell(0, column).as_bytes());
@@ -170,28 +193,63 @@ mod tests {
     #[test]
     fn a_brace_that_is_neither_is_an_error_with_its_place() {
         for (text, expected) in [
-            ("/{idd}", "there is no column `idd` (at byte 1); did you mean `id`?"),
-            ("{}", "there is no column `` (at byte 0); columns: `id`, `first name`"),
-            ("{something}", "there is no column `something` (at byte 0); columns: `id`, `first name`"),
-            ("x{id", "the { at byte 1 is never closed; a plain one is written {{"),
-            ("{id{id}", "the { at byte 0 is never closed; a plain one is written {{"),
-            ("{id}}", "the } at byte 4 closes nothing; a plain one is written }}"),
-            (r#"{"id": {id}}"#, "the { at byte 0 is never closed; a plain one is written {{"),
+            (
+                "/{idd}",
+                "there is no column `idd` (at byte 1); did you mean `id`?",
+            ),
+            (
+                "{}",
+                "there is no column `` (at byte 0); columns: `id`, `first name`",
+            ),
+            (
+                "{something}",
+                "there is no column `something` (at byte 0); columns: `id`, `first name`",
+            ),
+            (
+                "x{id",
+                "the { at byte 1 is never closed; a plain one is written {{",
+            ),
+            (
+                "{id{id}",
+                "the { at byte 0 is never closed; a plain one is written {{",
+            ),
+            (
+                "{id}}",
+                "the } at byte 4 closes nothing; a plain one is written }}",
+            ),
+            (
+                r#"{"id": {id}}"#,
+                "the { at byte 0 is never closed; a plain one is written {{",
+            ),
         ] {
-            assert_eq!(filled(text).as_ref().map_err(String::as_str), Err(expected), "{text}");
+            assert_eq!(
+                filled(text).as_ref().map_err(String::as_str),
+                Err(expected),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn bytes_need_not_be_text() {
         let values = Values::csv(b"id\n7").unwrap();
-        let names = TemplateNames { values: Some(&values), captured: &[] };
+        let names = TemplateNames {
+            values: Some(&values),
+            captured: &[],
+        };
         let mixed = RequestTemplate::read(b"\xff{id}\xfe", names).unwrap();
         assert_eq!(
             mixed.pieces,
-            [TemplatePiece::Text(vec![0xff]), TemplatePiece::Column(0), TemplatePiece::Text(vec![0xfe])]
+            [
+                TemplatePiece::Text(vec![0xff]),
+                TemplatePiece::Column(0),
+                TemplatePiece::Text(vec![0xfe])
+            ]
         );
         let unknown = RequestTemplate::read(b"{i\xffd}", names).unwrap_err();
-        assert_eq!(unknown, "there is no column `i\u{fffd}d` (at byte 0); did you mean `id`?");
+        assert_eq!(
+            unknown,
+            "there is no column `i\u{fffd}d` (at byte 0); did you mean `id`?"
+        );
     }
 }

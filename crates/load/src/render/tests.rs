@@ -8,7 +8,10 @@ fn request(method: &str, headers: &[(&str, &str)], body: &str) -> RequestSpec {
     RequestSpec {
         method: method.into(),
         path: "/a?b=c".into(),
-        headers: headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+        headers: headers
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect(),
         body: body.into(),
         host: "127.0.0.1:80".into(),
         ..RequestSpec::default()
@@ -30,7 +33,9 @@ fn rows(request: &RequestSpec) -> Result<Vec<Vec<u8>>, LoadError> {
         let mut bytes = Vec::new();
         renderer.push(row, &mut bytes).map(|_| bytes)
     };
-    (0..Renderer::new(request, &[], false)?.variants()).map(row).collect()
+    (0..Renderer::new(request, &[], false)?.variants())
+        .map(row)
+        .collect()
 }
 
 #[test]
@@ -41,7 +46,11 @@ fn adds_what_is_missing_and_nothing_else() {
         format!("GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:80\r\n{agent}\r\n")
     );
     assert_eq!(
-        text(&request("POST", &[("host", "x"), ("user-agent", "y")], "hello")),
+        text(&request(
+            "POST",
+            &[("host", "x"), ("user-agent", "y")],
+            "hello"
+        )),
         "POST /a?b=c HTTP/1.1\r\nContent-Length: 5\r\nhost: x\r\nuser-agent: y\r\n\r\nhello"
     );
     assert!(text(&request("PUT", &[], "")).contains("Content-Length: 0\r\n"));
@@ -51,10 +60,19 @@ fn adds_what_is_missing_and_nothing_else() {
 
 #[test]
 fn without_values_braces_are_sent_as_they_are() {
-    let braces = request("POST", &[("host", "{x}"), ("user-agent", "}}")], "{{\"a\":{b}");
-    let expected =
-        "POST /{{id} HTTP/1.1\r\nContent-Length: 9\r\nhost: {x}\r\nuser-agent: }}\r\n\r\n{{\"a\":{b}";
-    assert_eq!(text(&RequestSpec { path: "/{{id}".into(), ..braces }), expected);
+    let braces = request(
+        "POST",
+        &[("host", "{x}"), ("user-agent", "}}")],
+        "{{\"a\":{b}",
+    );
+    let expected = "POST /{{id} HTTP/1.1\r\nContent-Length: 9\r\nhost: {x}\r\nuser-agent: }}\r\n\r\n{{\"a\":{b}";
+    assert_eq!(
+        text(&RequestSpec {
+            path: "/{{id}".into(),
+            ..braces
+        }),
+        expected
+    );
 }
 
 #[test]
@@ -64,18 +82,30 @@ fn refuses_what_would_arrive_as_something_else() {
             request("GET", &[("X", "a\r\nEvil: b")], ""),
             "load.headers: X: its value contains a control character",
         ),
-        (request("GET", &[("X Y", "a")], ""), r#"load.headers: "X Y" is no header name"#),
-        (request("G ET", &[], ""), r#"load.method: "G ET" is no HTTP method"#),
+        (
+            request("GET", &[("X Y", "a")], ""),
+            r#"load.headers: "X Y" is no header name"#,
+        ),
+        (
+            request("G ET", &[], ""),
+            r#"load.method: "G ET" is no HTTP method"#,
+        ),
         (
             request("POST", &[("content-length", "4")], "hello"),
             "load.headers: content-length: 4 does not agree with the body of 5 bytes",
         ),
         (
-            RequestSpec { path: "/a b".into(), ..request("GET", &[], "") },
+            RequestSpec {
+                path: "/a b".into(),
+                ..request("GET", &[], "")
+            },
             r#"load.path: "/a b" contains ' ', which must be %-escaped"#,
         ),
         (
-            RequestSpec { path: "a".into(), ..request("GET", &[], "") },
+            RequestSpec {
+                path: "a".into(),
+                ..request("GET", &[], "")
+            },
             r#"load.path: "a" does not begin with /"#,
         ),
     ] {
@@ -88,7 +118,11 @@ fn filled(csv: &str) -> RequestSpec {
     RequestSpec {
         path: "/{{{a}}}/{b}?q={b}".into(),
         values: Some(Values::csv(csv.as_bytes()).unwrap()),
-        ..request("POST", &[("host", "h"), ("user-agent", "{a}{{"), ("X-B", "{b}")], "{a}={b}}}")
+        ..request(
+            "POST",
+            &[("host", "h"), ("user-agent", "{a}{{"), ("X-B", "{b}")],
+            "{a}={b}}}",
+        )
     }
 }
 
@@ -100,8 +134,11 @@ fn each_row_makes_a_request_with_its_values_in_the_form_of_their_place() {
         "POST /{a%20b%2F%C3%BC}/%C3%A9%26?q=%C3%A9%26 HTTP/1.1\r\nContent-Length: 11\r\nhost: h\r\n\
          user-agent: a b/ü{\r\nX-B: é&\r\n\r\na b/ü=é&}",
     ];
-    let rows: Vec<String> =
-        rows(&plain).unwrap().into_iter().map(|row| String::from_utf8(row).unwrap()).collect();
+    let rows: Vec<String> = rows(&plain)
+        .unwrap()
+        .into_iter()
+        .map(|row| String::from_utf8(row).unwrap())
+        .collect();
     assert_eq!(rows, expected);
 }
 
@@ -109,16 +146,25 @@ fn each_row_makes_a_request_with_its_values_in_the_form_of_their_place() {
 fn only_a_json_body_is_escaped_as_json() {
     for (content_type, expected) in [
         ("application/json", r#"{"a":"say \"hi\""}"#),
-        ("Application/Problem+JSON; charset=utf-8", r#"{"a":"say \"hi\""}"#),
+        (
+            "Application/Problem+JSON; charset=utf-8",
+            r#"{"a":"say \"hi\""}"#,
+        ),
         ("application/x-ndjson", r#"{"a":"say \"hi\""}"#),
         ("text/plain; about=json", r#"{"a":"say "hi""}"#),
         ("application/bson", r#"{"a":"say "hi""}"#),
     ] {
         let values = Some(Values::jsonl(br#"{"a": "say \"hi\""}"#).unwrap());
-        let json = request("POST", &[("content-type", content_type)], r#"{{"a":"{a}"}}"#);
+        let json = request(
+            "POST",
+            &[("content-type", content_type)],
+            r#"{{"a":"{a}"}}"#,
+        );
         let bytes = rows(&RequestSpec { values, ..json }).unwrap().remove(0);
         assert!(
-            String::from_utf8(bytes).unwrap().ends_with(&format!("\r\n\r\n{expected}")),
+            String::from_utf8(bytes)
+                .unwrap()
+                .ends_with(&format!("\r\n\r\n{expected}")),
             "{content_type}"
         );
     }
@@ -127,14 +173,23 @@ fn only_a_json_body_is_escaped_as_json() {
 #[test]
 fn a_length_cannot_be_given_for_a_body_that_users_fill() {
     let given = request("POST", &[("Content-Length", "2")], "{token}ab");
-    let refusal = Renderer::new(&given, &["token".to_owned()], false).unwrap_err().to_string();
-    assert!(refusal.starts_with("load.headers: Content-Length is not known"), "{refusal}");
+    let refusal = Renderer::new(&given, &["token".to_owned()], false)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        refusal.starts_with("load.headers: Content-Length is not known"),
+        "{refusal}"
+    );
 }
 
 #[test]
 fn a_request_that_uses_no_value_is_one_and_doubled_braces_still_become_one() {
     let unused = request("POST", &[], "{{a}}");
-    let rows = rows(&RequestSpec { values: Some(Values::csv(b"a\n1\n2").unwrap()), ..unused }).unwrap();
+    let rows = rows(&RequestSpec {
+        values: Some(Values::csv(b"a\n1\n2").unwrap()),
+        ..unused
+    })
+    .unwrap();
     assert_eq!(rows.len(), 1);
     assert!(rows[0].ends_with(b"Content-Length: 3\r\n\r\n{a}"));
 }
@@ -144,7 +199,11 @@ fn what_values_cannot_make_a_request_of_is_refused_with_its_place() {
     let csv = "a,b\n1,2\n\"x\r\nEvil: y\",3\n";
     let with = |path: &str, header: (&str, &str)| {
         let headers = vec![(header.0.to_owned(), header.1.to_owned())];
-        refused(&RequestSpec { path: path.into(), headers, ..filled(csv) })
+        refused(&RequestSpec {
+            path: path.into(),
+            headers,
+            ..filled(csv)
+        })
     };
     for (refused, expected) in [
         (
@@ -164,10 +223,22 @@ fn what_values_cannot_make_a_request_of_is_refused_with_its_place() {
             "load.headers: Content-Type: \"{a}\" decides how values are written into the body and has one itself; \
              make a request of each type",
         ),
-        (with("{a}", ("X", "y")), r#"load.path: "{a}" does not begin with /"#),
-        (with("*{a}", ("X", "y")), r#"load.path: "*{a}" does not begin with /"#),
-        (with("/{a} ", ("X", "y")), r#"load.path: "/{a} " contains ' ', which must be %-escaped"#),
-        (with("/", ("X", "}")), "load.headers: X: the } at byte 0 closes nothing; a plain one is written }}"),
+        (
+            with("{a}", ("X", "y")),
+            r#"load.path: "{a}" does not begin with /"#,
+        ),
+        (
+            with("*{a}", ("X", "y")),
+            r#"load.path: "*{a}" does not begin with /"#,
+        ),
+        (
+            with("/{a} ", ("X", "y")),
+            r#"load.path: "/{a} " contains ' ', which must be %-escaped"#,
+        ),
+        (
+            with("/", ("X", "}")),
+            "load.headers: X: the } at byte 0 closes nothing; a plain one is written }}",
+        ),
     ] {
         assert_eq!(refused, expected);
     }
@@ -192,10 +263,17 @@ fn parsed(bytes: &[u8]) -> (String, Vec<(String, String)>, Vec<u8>) {
         panic!("no end of the head")
     };
     let text = |header: &httparse::Header<'_>| {
-        (header.name.to_owned(), String::from_utf8(header.value.to_vec()).unwrap())
+        (
+            header.name.to_owned(),
+            String::from_utf8(header.value.to_vec()).unwrap(),
+        )
     };
     let headers = request.headers.iter().map(text).collect();
-    (request.path.unwrap().to_owned(), headers, bytes[head..].to_vec())
+    (
+        request.path.unwrap().to_owned(),
+        headers,
+        bytes[head..].to_vec(),
+    )
 }
 
 proptest! {

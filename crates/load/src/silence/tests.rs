@@ -16,7 +16,11 @@ impl Thread {
     fn new(endpoints: usize) -> Thread {
         let mut watch = SilenceWatch::new(endpoints);
         watch.open_window(STARTED_NS);
-        Thread { watch, latencies: vec![Latencies::new(); endpoints], in_flight: Vec::new() }
+        Thread {
+            watch,
+            latencies: vec![Latencies::new(); endpoints],
+            in_flight: Vec::new(),
+        }
     }
 
     fn begin(&mut self, endpoint: u16, at_ms: u64) {
@@ -28,8 +32,13 @@ impl Thread {
     fn respond(&mut self, at_ms: u64, next: Option<u16>) {
         let (endpoint, sent_ms) = self.in_flight.remove(0);
         self.latencies[usize::from(endpoint)].record((at_ms - sent_ms) * MS);
-        self.watch.response(endpoint, STARTED_NS + at_ms * MS, self.in_flight.len() as u32);
-        next.into_iter().for_each(|endpoint| self.begin(endpoint, at_ms));
+        self.watch.response(
+            endpoint,
+            STARTED_NS + at_ms * MS,
+            self.in_flight.len() as u32,
+        );
+        next.into_iter()
+            .for_each(|endpoint| self.begin(endpoint, at_ms));
     }
 
     fn lose(&mut self, at_ms: u64) {
@@ -43,10 +52,23 @@ impl Thread {
     }
 
     fn silent_after(self, end_ms: u64, usual_ns: &mut [Option<u64>]) -> Vec<(u64, u64)> {
-        let known: Vec<_> = self.latencies.iter().map(|of| Some(of).filter(|of| !of.is_empty())).collect();
-        let silent = self.watch.finish(STARTED_NS + end_ms * MS, &known, usual_ns);
-        let counts = model::Counts { silent, ..model::Counts::default() };
-        counts.silences().iter().map(|silence| (silence.from_ns / MS, silence.to_ns / MS)).collect()
+        let known: Vec<_> = self
+            .latencies
+            .iter()
+            .map(|of| Some(of).filter(|of| !of.is_empty()))
+            .collect();
+        let silent = self
+            .watch
+            .finish(STARTED_NS + end_ms * MS, &known, usual_ns);
+        let counts = model::Counts {
+            silent,
+            ..model::Counts::default()
+        };
+        counts
+            .silences()
+            .iter()
+            .map(|silence| (silence.from_ns / MS, silence.to_ns / MS))
+            .collect()
     }
 
     /// Four connections that get responses at once, from one time to another.

@@ -20,32 +20,60 @@ const SAMPLE_EVERY: u64 = 1000;
 
 /// A log-in in two steps, and a request with one hole each in path, header and body.
 fn requests() -> (RequestSpec, Users) {
-    let post =
-        |path: &str, body: &str| RequestSpec { body: body.into(), ..RequestSpec::new("POST", path, "h") };
+    let post = |path: &str, body: &str| RequestSpec {
+        body: body.into(),
+        ..RequestSpec::new("POST", path, "h")
+    };
     let json = ("Content-Type".to_owned(), "application/json".to_owned());
     let headers = vec![json.clone(), ("X-Csrf".into(), "{csrf}".into())];
     let values = crate::Values::csv(b"name\nann\nben\n").ok();
-    let log_in = RequestSpec { headers, values, ..post("/login", r#"{{"user": "{name}"}}"#) };
+    let log_in = RequestSpec {
+        headers,
+        values,
+        ..post("/login", r#"{{"user": "{name}"}}"#)
+    };
     let auth = vec![("Authorization".into(), "Bearer {token}".into()), json];
     let first = vec![
         FirstRequest {
-            request: RequestSpec { name: "form".into(), ..RequestSpec::new("GET", "/form", "h") },
+            request: RequestSpec {
+                name: "form".into(),
+                ..RequestSpec::new("GET", "/form", "h")
+            },
             capture: vec![("csrf".into(), ResponseField::Header("x-csrf".into()))],
         },
         FirstRequest {
-            request: RequestSpec { name: "log in".into(), ..log_in },
+            request: RequestSpec {
+                name: "log in".into(),
+                ..log_in
+            },
             capture: vec![("token".into(), ResponseField::Json("/user/token".into()))],
         },
     ];
-    let ordinary = RequestSpec { headers: auth, ..post("/of/{token}", r#"{{"t": "{token}"}}"#) };
-    (ordinary, Users { first, cookies: true, think: None })
+    let ordinary = RequestSpec {
+        headers: auth,
+        ..post("/of/{token}", r#"{{"t": "{token}"}}"#)
+    };
+    (
+        ordinary,
+        Users {
+            first,
+            cookies: true,
+            think: None,
+        },
+    )
 }
 
 fn worker(users: &Users, ordinary: RequestSpec, seed: u64) -> Worker {
     let mut all = vec![ordinary];
     all.extend(users.first.iter().map(|first| first.request.clone()));
     let arena = Arc::new(RequestArena::render(&all, users).unwrap());
-    let common = UserSettings { users: users.clone(), endpoint: 1, seed, lane: (0, 1), now_s: 1_000_000_000 };
+    let common = UserSettings {
+        users: users.clone(),
+        endpoint: 1,
+        seed,
+        lane: (0, 1),
+        now_s: 1_000_000_000,
+    };
     let contracts = vec![Contract::default(); all.len()];
     let settings = WorkerSettings {
         users: Some(Arc::new(common)),
@@ -54,8 +82,16 @@ fn worker(users: &Users, ordinary: RequestSpec, seed: u64) -> Worker {
         sample_every: SAMPLE_EVERY,
         ..settings(&all[..1], Protocol::default())
     };
-    assert_eq!(settings.is_plain(), users.first.is_empty() && !users.cookies);
-    Worker::new(settings, RequestSampler::new(arena, seed, 0), None, CONNECTIONS as u32)
+    assert_eq!(
+        settings.is_plain(),
+        users.first.is_empty() && !users.cookies
+    );
+    Worker::new(
+        settings,
+        RequestSampler::new(arena, seed, 0),
+        None,
+        CONNECTIONS as u32,
+    )
 }
 
 /// Both ends. The server causes faults from a seed, and compares each request with what it sent to that user.
@@ -119,7 +155,11 @@ impl World {
 
     fn respond(&mut self, index: usize, request: &str) -> Action {
         let (step, token) = self.told[index].clone();
-        let trouble = if self.refuses && step == 1 { 1 } else { self.rng.random_range(0..12) };
+        let trouble = if self.refuses && step == 1 {
+            1
+        } else {
+            self.rng.random_range(0..12)
+        };
         let is_log_in = step < 2;
         self.hold(index, request);
         if trouble == 0 {
@@ -128,16 +168,29 @@ impl World {
             return self.worker.failed(index, self.now_ns, Cause::Reset);
         }
         let good = trouble > 2 || !is_log_in;
-        let close = if trouble == 3 { "Connection: close\r\n" } else { "" };
+        let close = if trouble == 3 {
+            "Connection: close\r\n"
+        } else {
+            ""
+        };
         self.tokens += 1;
         let new = format!("t\\\"{}", self.tokens);
         let (head, body) = match (step, trouble) {
             (0 | 1, 1) => ("HTTP/1.1 403 Forbidden\r\n".to_owned(), "{}".to_owned()),
             (0, 2) => ("HTTP/1.1 200 OK\r\n".to_owned(), String::new()),
-            (1, 2) => ("HTTP/1.1 200 OK\r\n".to_owned(), r#"{"user": {}}"#.to_owned()),
-            (0, _) => (format!("HTTP/1.1 200 OK\r\nX-Csrf: c{index}\r\n"), String::new()),
+            (1, 2) => (
+                "HTTP/1.1 200 OK\r\n".to_owned(),
+                r#"{"user": {}}"#.to_owned(),
+            ),
+            (0, _) => (
+                format!("HTTP/1.1 200 OK\r\nX-Csrf: c{index}\r\n"),
+                String::new(),
+            ),
             (1, _) => (
-                format!("HTTP/1.1 200 OK\r\nSet-Cookie: s={}; Path=/of\r\n", self.tokens),
+                format!(
+                    "HTTP/1.1 200 OK\r\nSet-Cookie: s={}; Path=/of\r\n",
+                    self.tokens
+                ),
                 format!(r#"{{"user": {{"token": "{new}"}}}}"#),
             ),
             _ => ("HTTP/1.1 200 OK\r\n".to_owned(), String::new()),
@@ -145,7 +198,14 @@ impl World {
         match (is_log_in, good) {
             (true, true) => {
                 self.succeeded += 1;
-                self.told[index] = (step + 1, if step == 1 { self.tokens.to_string() } else { token });
+                self.told[index] = (
+                    step + 1,
+                    if step == 1 {
+                        self.tokens.to_string()
+                    } else {
+                        token
+                    },
+                );
             }
             (true, false) => {
                 self.refused += 1;
@@ -156,8 +216,14 @@ impl World {
         let response = format!("{head}{close}Content-Length: {}\r\n\r\n{body}", body.len());
         let mut act = Action::Wait;
         let cut = self.rng.random_range(0..=response.len());
-        for piece in [&response[..cut], &response[cut..]].into_iter().filter(|piece| !piece.is_empty()) {
-            act = self.worker.received(index, self.now_ns, &mut piece.as_bytes().to_vec()).after(act);
+        for piece in [&response[..cut], &response[cut..]]
+            .into_iter()
+            .filter(|piece| !piece.is_empty())
+        {
+            act = self
+                .worker
+                .received(index, self.now_ns, &mut piece.as_bytes().to_vec())
+                .after(act);
         }
         act
     }
@@ -171,7 +237,10 @@ impl World {
             0 => assert!(head.starts_with("GET /form ") && !head.contains("Cookie")),
             1 => {
                 has(&format!("X-Csrf: c{index}"));
-                assert_eq!(body, format!(r#"{{"user": "{}"}}"#, ["ann", "ben"][index % 2]));
+                assert_eq!(
+                    body,
+                    format!(r#"{{"user": "{}"}}"#, ["ann", "ben"][index % 2])
+                );
             }
             _ => {
                 has(&format!("POST /of/t%22{token} "));
@@ -197,7 +266,9 @@ impl World {
         self.worker.stop_sending(self.now_ns, 1);
         let mut closed = Vec::new();
         let counts = self.worker.finish(self.now_ns, |index| closed.push(index));
-        closed.into_iter().for_each(|index| self.open[index] = false);
+        closed
+            .into_iter()
+            .for_each(|index| self.open[index] = false);
         counts
     }
 
@@ -224,30 +295,68 @@ fn whatever_goes_wrong_each_user_logs_in_first_and_sends_what_is_its_own() {
                 .filter(|failure| matches!(failure.kind, FailureKind::LogIn(_)))
                 .map(|failure| failure.count)
                 .sum();
-            kinds.extend(counts.contract_failures.into_iter().map(|failure| failure.example));
-            let sampled: Vec<u64> = counts.endpoints[0].contents.iter().map(|seen| seen.count).collect();
-            assert_eq!(sampled, [1], "seed {seed}: the first, and no log-in in its place");
-            assert_eq!((counts.log_ins, counts.successful), (world.succeeded, world.served), "seed {seed}");
+            kinds.extend(
+                counts
+                    .contract_failures
+                    .into_iter()
+                    .map(|failure| failure.example),
+            );
+            let sampled: Vec<u64> = counts.endpoints[0]
+                .contents
+                .iter()
+                .map(|seen| seen.count)
+                .collect();
+            assert_eq!(
+                sampled,
+                [1],
+                "seed {seed}: the first, and no log-in in its place"
+            );
+            assert_eq!(
+                (counts.log_ins, counts.successful),
+                (world.succeeded, world.served),
+                "seed {seed}"
+            );
             // The other responses were reset. The sent requests include only log-ins that failed.
-            assert!(of_log_ins <= world.refused && counts.sent == 60 + world.refused, "seed {seed}");
+            assert!(
+                of_log_ins <= world.refused && counts.sent == 60 + world.refused,
+                "seed {seed}"
+            );
         }
     }
-    let expected =
-        ["csrf: the response has no header x-csrf", "status 403", "token: the body has no /user/token"];
-    assert_eq!(kinds.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+    let expected = [
+        "csrf: the response has no header x-csrf",
+        "status 403",
+        "token: the body has no /user/token",
+    ];
+    assert_eq!(
+        kinds.iter().map(String::as_str).collect::<Vec<_>>(),
+        expected
+    );
 }
 
 #[test]
 fn a_log_in_that_is_the_same_for_all_is_no_bytes_of_the_arena_either() {
     // The worker's constructor asserts that this request is not plain.
-    let request = RequestSpec { name: "hello".into(), ..RequestSpec::new("GET", "/hello", "h") };
-    let users = Users { first: vec![FirstRequest { request, capture: Vec::new() }], ..Users::default() };
+    let request = RequestSpec {
+        name: "hello".into(),
+        ..RequestSpec::new("GET", "/hello", "h")
+    };
+    let users = Users {
+        first: vec![FirstRequest {
+            request,
+            capture: Vec::new(),
+        }],
+        ..Users::default()
+    };
     worker(&users, RequestSpec::new("GET", "/", "h"), 1);
 }
 
 #[test]
 fn a_log_in_that_keeps_failing_is_tried_ever_more_rarely_and_not_for_ever() {
-    let mut world = World { refuses: true, ..World::new(1) };
+    let mut world = World {
+        refuses: true,
+        ..World::new(1)
+    };
     let counts = world.slice();
     // Half a second before the window, in which no request can be sent.
     assert_eq!((counts.sent, counts.successful), (world.refused, 0));
@@ -257,12 +366,26 @@ fn a_log_in_that_keeps_failing_is_tried_ever_more_rarely_and_not_for_ever() {
 #[test]
 fn cookies_have_paths_and_ends() {
     let (_, users) = requests();
-    let common = UserSettings { users, endpoint: 1, seed: 0, lane: (0, 1), now_s: 1_000_000_000 };
+    let common = UserSettings {
+        users,
+        endpoint: 1,
+        seed: 0,
+        lane: (0, 1),
+        now_s: 1_000_000_000,
+    };
     let mut user = User::new(&Arc::new(common), 0);
     let mut hear = |path: &str, set: &[&str]| {
-        let fields = set.iter().map(|value| ("Set-Cookie".to_owned(), value.as_bytes().to_vec())).collect();
+        let fields = set
+            .iter()
+            .map(|value| ("Set-Cookie".to_owned(), value.as_bytes().to_vec()))
+            .collect();
         let bytes = format!("GET {path} HTTP/1.1\r\n").into_bytes();
-        user.keep_cookies(&Own { bytes: bytes.clone(), step: None, wants_content: false, fields });
+        user.keep_cookies(&Own {
+            bytes: bytes.clone(),
+            step: None,
+            wants_content: false,
+            fields,
+        });
         let mut out = bytes.clone();
         push_cookies(&user.cookies, (b"Cookie: ", b"\r\n"), &mut out);
         String::from_utf8(out.split_off(bytes.len())).unwrap()
@@ -277,40 +400,86 @@ fn cookies_have_paths_and_ends() {
     let past = "k=5; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT";
     assert_eq!(hear("/", &[future, past]), "Cookie: y=4; k=5\r\n");
     // A max-age that is not a number is ignored, and a cookie that would break its line is rejected.
-    let refused = ["k=6; Max-Age=soon; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "b=1\r\nX: y", "d=\n"];
+    let refused = [
+        "k=6; Max-Age=soon; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+        "b=1\r\nX: y",
+        "d=\n",
+    ];
     assert_eq!(hear("/", &refused), "Cookie: y=4\r\n");
-    assert_eq!(hear("/", &["y=; Path=/; Expires=Thu, 01-Jan-1970 00:00:01 GMT", "k=; Max-Age=-1"]), "");
+    assert_eq!(
+        hear(
+            "/",
+            &[
+                "y=; Path=/; Expires=Thu, 01-Jan-1970 00:00:01 GMT",
+                "k=; Max-Age=-1"
+            ]
+        ),
+        ""
+    );
     let many: Vec<String> = (0..60).map(|number| format!("c{number}=1")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     assert_eq!(hear("/", &many).matches('=').count(), COOKIES_MAX);
-    assert_eq!(hear("/", &[&format!("c0={}", "x".repeat(5000))]).matches("c0=1").count(), 1);
+    assert_eq!(
+        hear("/", &[&format!("c0={}", "x".repeat(5000))])
+            .matches("c0=1")
+            .count(),
+        1
+    );
 }
 
 #[test]
 fn cookies_join_the_field_that_the_request_has() {
     let (_, users) = requests();
-    let users = Users { first: Vec::new(), ..users };
+    let users = Users {
+        first: Vec::new(),
+        ..users
+    };
     let headers = vec![("cookie".into(), "a=1".into()), ("X".into(), "y".into())];
-    let request = RequestSpec { headers, ..RequestSpec::new("GET", "/", "h") };
+    let request = RequestSpec {
+        headers,
+        ..RequestSpec::new("GET", "/", "h")
+    };
     let arena = RequestArena::render(&[request], &users).unwrap();
-    let common = UserSettings { users, endpoint: 1, seed: 0, lane: (0, 1), now_s: 1_000_000_000 };
+    let common = UserSettings {
+        users,
+        endpoint: 1,
+        seed: 0,
+        lane: (0, 1),
+        now_s: 1_000_000_000,
+    };
     let mut user = User::new(&Arc::new(common), 0);
     let sent = |user: &User| {
         let own = user.own(arena.row_of(0, 0), &arena).unwrap();
         String::from_utf8(own.bytes).unwrap()
     };
-    assert!(sent(&user).ends_with("\r\ncookie: a=1\r\nX: y\r\n\r\n"), "{}", sent(&user));
+    assert!(
+        sent(&user).ends_with("\r\ncookie: a=1\r\nX: y\r\n\r\n"),
+        "{}",
+        sent(&user)
+    );
     let fields = vec![("set-cookie".to_owned(), b"b=2".to_vec())];
     let bytes = b"GET / HTTP/1.1\r\n".to_vec();
-    user.keep_cookies(&Own { bytes, step: None, wants_content: false, fields });
-    assert!(sent(&user).ends_with("\r\ncookie: a=1; b=2\r\nX: y\r\n\r\n"), "{}", sent(&user));
+    user.keep_cookies(&Own {
+        bytes,
+        step: None,
+        wants_content: false,
+        fields,
+    });
+    assert!(
+        sent(&user).ends_with("\r\ncookie: a=1; b=2\r\nX: y\r\n\r\n"),
+        "{}",
+        sent(&user)
+    );
 }
 
 #[test]
 fn users_think_as_long_as_the_seed_says_whatever_the_service_takes() {
     // Think time before each request of each user, if a response takes `service_ns`.
     let thought = |seed, service_ns: u64, think| {
-        let users = Users { think: Some(think), ..Users::default() };
+        let users = Users {
+            think: Some(think),
+            ..Users::default()
+        };
         let mut worker = worker(&users, RequestSpec::new("GET", "/", "h"), seed);
         worker.prepare(0, None);
         for index in 0..CONNECTIONS {
@@ -329,7 +498,10 @@ fn users_think_as_long_as_the_seed_says_whatever_the_service_takes() {
             thought[index].push(now_ns - free_ns[index]);
             free_ns[index] = now_ns + service_ns;
             let response = &mut b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec();
-            assert_eq!(worker.received(index, free_ns[index], response), Action::Free);
+            assert_eq!(
+                worker.received(index, free_ns[index], response),
+                Action::Free
+            );
             assert_eq!(worker.start(index, free_ns[index]), Action::Wait);
         }
         thought.iter_mut().for_each(|times| times.truncate(50));
@@ -343,7 +515,9 @@ fn users_think_as_long_as_the_seed_says_whatever_the_service_takes() {
     assert!((75.0..130.0).contains(&mean_ms), "{mean_ms}");
     let constant = thought(7, 1_000, Think::Constant(Duration::from_millis(100)));
     assert!(
-        constant.iter().all(|times| times[0] < 100_000_000 && times[1..].iter().all(|ns| *ns == 100_000_000))
+        constant
+            .iter()
+            .all(|times| times[0] < 100_000_000 && times[1..].iter().all(|ns| *ns == 100_000_000))
     );
 }
 
@@ -362,6 +536,10 @@ fn captured_numbers_keep_their_text() {
         ("/x", None),
         ("id", None),
     ] {
-        assert_eq!(at_pointer(json, pointer).map(RawValue::get), text, "{pointer}");
+        assert_eq!(
+            at_pointer(json, pointer).map(RawValue::get),
+            text,
+            "{pointer}"
+        );
     }
 }

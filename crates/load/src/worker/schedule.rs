@@ -31,8 +31,16 @@ struct Free {
 impl ArrivalSchedule {
     /// Creates a schedule for `connections` connections, which take `lanes` requests at once in total.
     pub(super) fn new(pacer: Pacer, connections: u32, lanes: usize) -> ArrivalSchedule {
-        let (free, listed) = (VecDeque::with_capacity(lanes), vec![0; connections as usize].into());
-        ArrivalSchedule { pacer, started_ns: 0, free, listed }
+        let (free, listed) = (
+            VecDeque::with_capacity(lanes),
+            vec![0; connections as usize].into(),
+        );
+        ArrivalSchedule {
+            pacer,
+            started_ns: 0,
+            free,
+            listed,
+        }
     }
 
     fn restart(&mut self, started_ns: u64) {
@@ -56,7 +64,10 @@ impl ArrivalSchedule {
 
     fn offer(&mut self, index: usize, now_ns: u64) {
         self.listed[index] += 1;
-        self.free.push_back(Free { index, since_ns: now_ns });
+        self.free.push_back(Free {
+            index,
+            since_ns: now_ns,
+        });
     }
 
     /// Spreads the last `count` entries, which belong to one connection, evenly over the list. Otherwise
@@ -79,7 +90,10 @@ impl ArrivalSchedule {
         self.pacer.advance();
         let taken = self.free.pop_front().map(|Free { index, since_ns }| {
             self.listed[index] -= 1;
-            TakenConnection { index, in_time: since_ns <= due_ns }
+            TakenConnection {
+                index,
+                in_time: since_ns <= due_ns,
+            }
         });
         (due_ns, taken)
     }
@@ -112,7 +126,9 @@ impl Worker {
     /// connection is free, or never, as in closed loop without think times.
     pub(crate) fn next_start_ns(&self) -> u64 {
         match &self.schedule {
-            Some(schedule) if !schedule.free.is_empty() => self.next_sendable_ns().unwrap_or(u64::MAX),
+            Some(schedule) if !schedule.free.is_empty() => {
+                self.next_sendable_ns().unwrap_or(u64::MAX)
+            }
             _ => self.next_thought_ns(),
         }
     }
@@ -137,18 +153,28 @@ impl Worker {
     pub(super) fn offer(&mut self, index: usize, now_ns: u64) {
         let mut offered = 0;
         loop {
-            let due = self.next_sendable_ns().is_some_and(|due_ns| due_ns <= now_ns);
+            let due = self
+                .next_sendable_ns()
+                .is_some_and(|due_ns| due_ns <= now_ns);
             let room = self.connections[index].room(now_ns, &self.settings);
-            let Some(schedule) = &mut self.schedule else { return };
+            let Some(schedule) = &mut self.schedule else {
+                return;
+            };
             if room <= schedule.listed[index] as usize {
                 return schedule.spread(offered);
             }
             schedule.offer(index, now_ns);
             offered += usize::from(!due);
             if due {
-                let Some((due_ns, taken)) = self.take_due() else { return };
-                let Some(taken) = taken else { unreachable!("one was offered just now") };
-                self.schedule.iter_mut().for_each(|schedule| schedule.swap(index, taken.index));
+                let Some((due_ns, taken)) = self.take_due() else {
+                    return;
+                };
+                let Some(taken) = taken else {
+                    unreachable!("one was offered just now")
+                };
+                self.schedule
+                    .iter_mut()
+                    .for_each(|schedule| schedule.swap(index, taken.index));
                 self.depart(index, now_ns, (due_ns, taken.in_time));
             }
         }
@@ -171,7 +197,11 @@ impl Worker {
     /// Due time of the oldest arrival not taken, if it is still to be sent.
     pub(super) fn next_sendable_ns(&self) -> Option<u64> {
         let is_given_up = matches!(self.gate, SlicePart::Draining { sends: false, .. });
-        if is_given_up { None } else { self.next_arrival_ns() }
+        if is_given_up {
+            None
+        } else {
+            self.next_arrival_ns()
+        }
     }
 
     /// Due time of the oldest arrival not taken, if it belongs to this slice.
@@ -198,7 +228,9 @@ impl Worker {
 
     /// Begins the window in open loop. Open connections count as free since before any arrival is due.
     pub(super) fn restart_schedule(&mut self, started_ns: u64) {
-        let Some(schedule) = &mut self.schedule else { return };
+        let Some(schedule) = &mut self.schedule else {
+            return;
+        };
         schedule.restart(started_ns);
         for (index, connection) in self.connections.iter().enumerate() {
             let room = connection.room(started_ns, &self.settings);
@@ -210,9 +242,15 @@ impl Worker {
     /// Ends the drain: arrivals that were due and not sent are counted as unsent.
     pub(super) fn leave_unsent(&mut self, now_ns: u64) {
         while self.next_arrival_ns().is_some() {
-            let Some((due_ns, taken)) = self.take_due() else { return };
+            let Some((due_ns, taken)) = self.take_due() else {
+                return;
+            };
             let endpoint = self.sampler.draw().endpoint;
-            self.tally.leave_unsent(endpoint, now_ns - due_ns, taken.is_some_and(|taken| taken.in_time));
+            self.tally.leave_unsent(
+                endpoint,
+                now_ns - due_ns,
+                taken.is_some_and(|taken| taken.in_time),
+            );
             if let Some(left) = &mut self.allowance {
                 *left -= 1;
             }

@@ -51,14 +51,22 @@ const SEED_VARIABLE: &str = "PROOFLOAD_SEED";
 pub(crate) type Sum = BTreeMap<String, u64>;
 
 pub(crate) fn add(mut sum: Sum, more: Sum) -> Sum {
-    more.into_iter().for_each(|(what, count)| *sum.entry(what).or_default() += count);
+    more.into_iter()
+        .for_each(|(what, count)| *sum.entry(what).or_default() += count);
     sum
 }
 
 /// These figures and the errors of a slice.
 pub(crate) fn summed<const N: usize>(slice: &Counts, figures: [(&str, u64); N]) -> Sum {
-    let errors = slice.errors.iter().map(|error| (format!("{} {}", error.phase, error.cause), error.count));
-    figures.map(|(what, count)| (what.to_owned(), count)).into_iter().chain(errors).collect()
+    let errors = slice
+        .errors
+        .iter()
+        .map(|error| (format!("{} {}", error.phase, error.cause), error.count));
+    figures
+        .map(|(what, count)| (what.to_owned(), count))
+        .into_iter()
+        .chain(errors)
+        .collect()
 }
 
 /// Runs all seeds on all CPUs, or only the seed named in the environment, which returns None. A failure names
@@ -76,16 +84,28 @@ pub(crate) fn run_seeds(
         })
     };
     if let Ok(seed) = std::env::var(SEED_VARIABLE) {
-        run(seed.parse().expect("PROOFLOAD_SEED is the number of a seed"));
+        run(seed
+            .parse()
+            .expect("PROOFLOAD_SEED is the number of a seed"));
         return None;
     }
     drop(std::hint::black_box(Vec::<u8>::with_capacity(BLOCK_BYTES)));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     Some(std::thread::scope(|scope| {
-        let some = |first: usize| (first as u64..seeds).step_by(threads).map(run).fold(Sum::default(), add);
-        let workers: Vec<_> = (0..threads).map(|first| scope.spawn(move || some(first))).collect();
-        let sums =
-            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|failure| resume_unwind(failure)));
+        let some = |first: usize| {
+            (first as u64..seeds)
+                .step_by(threads)
+                .map(run)
+                .fold(Sum::default(), add)
+        };
+        let workers: Vec<_> = (0..threads)
+            .map(|first| scope.spawn(move || some(first)))
+            .collect();
+        let sums = workers.into_iter().map(|worker| {
+            worker
+                .join()
+                .unwrap_or_else(|failure| resume_unwind(failure))
+        });
         sums.fold(Sum::default(), add)
     }))
 }
@@ -95,7 +115,10 @@ pub(crate) fn run_seeds(
 pub(crate) fn assert_all_happen(sum: &Sum, least: u64, rows: &[(&str, &[&str])]) {
     for (phase, causes) in rows {
         for cause in *causes {
-            let count = sum.get(&format!("{phase} {cause}")).copied().unwrap_or_default();
+            let count = sum
+                .get(&format!("{phase} {cause}"))
+                .copied()
+                .unwrap_or_default();
             assert!(count > least, "{phase} {cause}: {count} times: {sum:?}");
         }
     }
@@ -107,7 +130,11 @@ fn run(seed: u64) -> Sum {
     let slices = (0..SLICES).map(|_| {
         let slice = slice(&mut driver, seed.is_multiple_of(CLOSELY_EVERY));
         let open = slice.open.clone().unwrap_or_default();
-        let after_window = if slice.open.is_some() { slice.sent - open.sent_in_window } else { 0 };
+        let after_window = if slice.open.is_some() {
+            slice.sent - open.sent_in_window
+        } else {
+            0
+        };
         let figures = [
             ("completed", slice.responses),
             ("bad", slice.responses - slice.successful),
@@ -125,13 +152,41 @@ fn run(seed: u64) -> Sum {
 
 #[test]
 fn every_request_ends_once_whatever_the_server_does() {
-    let Some(sum) = run_seeds("whatever_the_server_does", SEEDS, run) else { return };
+    let Some(sum) = run_seeds("whatever_the_server_does", SEEDS, run) else {
+        return;
+    };
     assert!(sum["completed"] > 100_000, "{sum:?}");
-    let figures = ["bad", "corrupt", "unfinished", "unsent", "queued", "with a lag", "sent after the window"];
-    figures.iter().for_each(|figure| assert!(sum[*figure] > 1000, "{figure}: {sum:?}"));
-    const WITHIN: [&str; 6] = ["abandoned", "closed-early", "reset", "timeout", "malformed", "too-large"];
+    let figures = [
+        "bad",
+        "corrupt",
+        "unfinished",
+        "unsent",
+        "queued",
+        "with a lag",
+        "sent after the window",
+    ];
+    figures
+        .iter()
+        .for_each(|figure| assert!(sum[*figure] > 1000, "{figure}: {sum:?}"));
+    const WITHIN: [&str; 6] = [
+        "abandoned",
+        "closed-early",
+        "reset",
+        "timeout",
+        "malformed",
+        "too-large",
+    ];
     let happens: [(&str, &[&str]); 5] = [
-        ("connect", &["refused", "reset", "timeout", "unreachable", "address-exhausted"]),
+        (
+            "connect",
+            &[
+                "refused",
+                "reset",
+                "timeout",
+                "unreachable",
+                "address-exhausted",
+            ],
+        ),
         ("send", &WITHIN),
         ("head", &WITHIN),
         // Only the oldest request is in its body, and a timeout ends the connection for the others, so these
@@ -166,7 +221,10 @@ pub(crate) fn settings(requests: &[RequestSpec], protocol: Protocol) -> WorkerSe
         timeout_ns: TIMEOUT_NS,
         connect_timeout_ns: 200_000_000,
         opening_gap_ns: 0,
-        contracts: requests.iter().map(|request| request.contract.clone().unwrap_or_default()).collect(),
+        contracts: requests
+            .iter()
+            .map(|request| request.contract.clone().unwrap_or_default())
+            .collect(),
         sample_every: 1,
         users: None,
     }
@@ -185,8 +243,11 @@ fn done_ns(sent_ns: u64) -> u64 {
 
 /// A worker with open connections at the start of its window.
 fn opened(settings: WorkerSettings, connections: u32) -> Worker {
-    let pace =
-        SharedPace { rate: Rate::Constant(RATE_PER_S as f64), process: ArrivalProcess::Constant, seed: 3 };
+    let pace = SharedPace {
+        rate: Rate::Constant(RATE_PER_S as f64),
+        process: ArrivalProcess::Constant,
+        seed: 3,
+    };
     let sampler = RequestSampler::new(settings.arena.clone(), 1, 0);
     let mut worker = Worker::new(settings, sampler, Some(Pacer::new(pace, 0, 1)), connections);
     worker.prepare(0, None);
@@ -200,8 +261,16 @@ fn opened(settings: WorkerSettings, connections: u32) -> Worker {
 
 /// Runs the worker with an engine that is never late.
 fn measured(connections: u32) -> Counts {
-    let settings = settings(&[RequestSpec::new("GET", "/", "a")], Protocol::Http1 { pipeline: 1 });
-    let settings = WorkerSettings { timeout_ns: 5 * S, connect_timeout_ns: S, sample_every: 3, ..settings };
+    let settings = settings(
+        &[RequestSpec::new("GET", "/", "a")],
+        Protocol::Http1 { pipeline: 1 },
+    );
+    let settings = WorkerSettings {
+        timeout_ns: 5 * S,
+        connect_timeout_ns: S,
+        sample_every: 3,
+        ..settings
+    };
     let mut worker = opened(settings, connections);
     let (mut responses, mut now_ns) = (BinaryHeap::new(), STARTED_NS);
     while now_ns < STARTED_NS + WINDOW_NS {
@@ -215,13 +284,24 @@ fn measured(connections: u32) -> Counts {
 }
 
 /// Advances time to the next response, or to the next arrival for which a connection is free.
-fn turn(worker: &mut Worker, responses: &mut BinaryHeap<Reverse<(u64, usize)>>, now_ns: u64) -> u64 {
+fn turn(
+    worker: &mut Worker,
+    responses: &mut BinaryHeap<Reverse<(u64, usize)>>,
+    now_ns: u64,
+) -> u64 {
     let mut sent = Vec::new();
-    let answer_ns = responses.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
+    let answer_ns = responses
+        .peek()
+        .map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
     let now_ns = answer_ns.min(worker.wake_ns()).max(now_ns);
     if now_ns == answer_ns {
-        let Some(Reverse((_, index))) = responses.pop() else { unreachable!() };
-        assert_eq!(worker.received(index, now_ns, &mut RESPONSE.to_vec()), Action::Free);
+        let Some(Reverse((_, index))) = responses.pop() else {
+            unreachable!()
+        };
+        assert_eq!(
+            worker.received(index, now_ns, &mut RESPONSE.to_vec()),
+            Action::Free
+        );
         sent.extend((worker.start(index, now_ns) == Action::Send).then_some(index));
     }
     sent.extend(std::iter::from_fn(|| worker.start_next(now_ns)).map(|(index, _)| index));
@@ -238,12 +318,23 @@ fn a_stall_is_reported_as_long_as_it_was_for_those_who_came() {
     for (connections, queued) in [(16, 2269), (2500, 0)] {
         let counts = measured(connections);
         let open = counts.open.as_deref().unwrap();
-        assert_eq!((counts.sent, open.queued, open.unsent), (8000, queued, 0), "{connections} connections");
-        assert!(open.schedule_lag.max().unwrap().ns() <= 1, "the engine was never late");
+        assert_eq!(
+            (counts.sent, open.queued, open.unsent),
+            (8000, queued, 0),
+            "{connections} connections"
+        );
+        assert!(
+            open.schedule_lag.max().unwrap().ns() <= 1,
+            "the engine was never late"
+        );
         // A tool that measures from the time of sending would not notice the stall.
         let p99 = |latencies: &Latencies| latencies.quantile(0.99).unwrap().ns();
         assert!(p99(&open.response) > 19 * S / 10, "{:?}", open.response);
-        assert!(connections > 16 || p99(&counts.latency) < 3_000_000, "{:?}", counts.latency);
+        assert!(
+            connections > 16 || p99(&counts.latency) < 3_000_000,
+            "{:?}",
+            counts.latency
+        );
     }
 }
 
@@ -255,24 +346,39 @@ fn drain_is_short_if_rate_cannot_be_kept() {
     assert!(open.unsent > 1000, "{} unsent", open.unsent);
     assert_eq!(open.intended, counts.sent + open.unsent);
     let in_window = open.sent_in_window;
-    assert!(counts.sent <= in_window + 1, "{} sent, {in_window} in the window", counts.sent);
+    assert!(
+        counts.sent <= in_window + 1,
+        "{} sent, {in_window} in the window",
+        counts.sent
+    );
 }
 
 #[test]
 fn requests_that_are_due_take_connections_in_turn() {
-    let settings = settings(&[RequestSpec::new("GET", "/", "a")], Protocol::Http1 { pipeline: 2 });
+    let settings = settings(
+        &[RequestSpec::new("GET", "/", "a")],
+        Protocol::Http1 { pipeline: 2 },
+    );
     let mut worker = opened(settings, 2);
     let begun = |worker: &mut Worker, turn: u64| {
-        worker.start_next(STARTED_NS + turn * S / RATE_PER_S).map(|(index, _)| index)
+        worker
+            .start_next(STARTED_NS + turn * S / RATE_PER_S)
+            .map(|(index, _)| index)
     };
-    assert_eq!([0, 1].map(|turn| begun(&mut worker, turn)), [Some(0), Some(1)]);
+    assert_eq!(
+        [0, 1].map(|turn| begun(&mut worker, turn)),
+        [Some(0), Some(1)]
+    );
     // One connection is lost and reopened before anything else is due.
     let now_ns = STARTED_NS + S / RATE_PER_S + 1;
     assert_eq!(worker.ended(1, now_ns), Action::Reopen);
     worker.connecting(1, now_ns);
     assert_eq!(worker.opened(1, now_ns), Action::Free);
     assert_eq!(worker.start(1, now_ns), Action::Wait);
-    assert_eq!([2, 3, 4, 5].map(|turn| begun(&mut worker, turn)), [Some(1), Some(0), Some(1), None]);
+    assert_eq!(
+        [2, 3, 4, 5].map(|turn| begun(&mut worker, turn)),
+        [Some(1), Some(0), Some(1), None]
+    );
 }
 
 // Slices in the order of an engine thread, on the simulated driver, and the invariants of each slice.
@@ -282,7 +388,12 @@ const INTERRUPTED_DRAIN_NS: u64 = 10_000_000;
 
 /// Number of open connections, after asserting that worker and ledger agree.
 fn alive(driver: &Driver) -> u32 {
-    let open = driver.ledger.lines.iter().filter(|line| line.state == State::Open).count();
+    let open = driver
+        .ledger
+        .lines
+        .iter()
+        .filter(|line| line.state == State::Open)
+        .count();
     assert_eq!(driver.worker.alive as usize, open);
     open as u32
 }
@@ -290,7 +401,10 @@ fn alive(driver: &Driver) -> u32 {
 /// Runs a slice and compares it with the ledger. Compares each latency if `closely`.
 fn slice(driver: &mut Driver, closely: bool) -> Counts {
     let until = driver.setting.until(&mut driver.rng);
-    let interrupt = driver.rng.random_bool(0.2).then(|| driver.rng.random_range(0..300_000_000));
+    let interrupt = driver
+        .rng
+        .random_bool(0.2)
+        .then(|| driver.rng.random_range(0..300_000_000));
     // Events that arrive now wait for the connect phase.
     driver.now_ns += driver.rng.random_range(0..20_000_000);
     let allowance = match until {
@@ -306,15 +420,26 @@ fn slice(driver: &mut Driver, closely: bool) -> Counts {
 
     let left = driver.ledger.finish(finished_ns);
     let mut closed = Vec::new();
-    let counts = driver.worker.finish(finished_ns, |index| closed.push(index));
-    assert_eq!(closed, left, "what is under way at the end is closed, and nothing else");
+    let counts = driver
+        .worker
+        .finish(finished_ns, |index| closed.push(index));
+    assert_eq!(
+        closed, left,
+        "what is under way at the end is closed, and nothing else"
+    );
     closed.into_iter().for_each(|index| driver.close(index));
     assert_eq!(driver.worker.in_flight, 0);
     assert_eq!(counts.connections_alive, alive(driver));
     let (window_ns, drain_ns) = (stopped_ns - started_ns, finished_ns - stopped_ns);
-    let slice = Counts { started_ns, window_ns, drain_ns, ..counts };
+    let slice = Counts {
+        started_ns,
+        window_ns,
+        drain_ns,
+        ..counts
+    };
     driver.ledger.book.compare(&slice, closely);
-    let interrupted = interrupt.is_some_and(|after_ns| slice.window_ns + slice.drain_ns >= after_ns);
+    let interrupted =
+        interrupt.is_some_and(|after_ns| slice.window_ns + slice.drain_ns >= after_ns);
     check(driver, &slice, until, interrupted);
     slice
 }
@@ -331,7 +456,11 @@ fn send(driver: &mut Driver, until: Until, interrupt: Option<u64>) -> u64 {
     let interrupted = |now_ns| interrupt.is_some_and(|after_ns| now_ns >= started_ns + after_ns);
     driver.pump(|worker, now_ns| interrupted(now_ns) || worker.is_window_over(now_ns));
     let early = interrupted(driver.now_ns);
-    let limit_ns = if early { INTERRUPTED_DRAIN_NS } else { TIMEOUT_NS };
+    let limit_ns = if early {
+        INTERRUPTED_DRAIN_NS
+    } else {
+        TIMEOUT_NS
+    };
     let stopped_ns = driver.worker.stop_sending(driver.now_ns, limit_ns);
     driver.ledger.close_window(stopped_ns);
     driver.pump(|worker: &mut Worker, now_ns| {
@@ -349,15 +478,38 @@ fn check(driver: &Driver, slice: &Counts, until: Until, interrupted: bool) {
     let (book, open_loop) = (&driver.ledger.book, driver.worker.is_open_loop());
     let sum = |buckets: &[u32]| buckets.iter().map(|&count| u64::from(count)).sum::<u64>();
     assert_eq!(slice.open.is_some(), open_loop);
-    assert!(slice.open.as_ref().is_none_or(|open| sum(&open.due_per_100_ms) == open.intended));
-    assert_eq!(sum(&slice.successful_per_100_ms), slice.successful_in_window);
-    let not_ok: u64 = slice.contract_failures.iter().map(|failure| failure.count).sum();
+    assert!(
+        slice
+            .open
+            .as_ref()
+            .is_none_or(|open| sum(&open.due_per_100_ms) == open.intended)
+    );
+    assert_eq!(
+        sum(&slice.successful_per_100_ms),
+        slice.successful_in_window
+    );
+    let not_ok: u64 = slice
+        .contract_failures
+        .iter()
+        .map(|failure| failure.count)
+        .sum();
     assert_eq!(not_ok, slice.responses - slice.successful);
-    assert!(book.served <= slice.sent, "the server got more than was sent");
+    assert!(
+        book.served <= slice.sent,
+        "the server got more than was sent"
+    );
     // In open loop a request may be sent near the end of the drain.
     let may_be_left = interrupted || open_loop && slice.drain_ns >= TIMEOUT_NS;
-    assert!(may_be_left || slice.unfinished == 0, "{} were left", slice.unfinished);
-    assert!(slice.drain_ns <= TIMEOUT_NS + TICK_NS + 2 * LAG_MAX_NS, "drained for {} ns", slice.drain_ns);
+    assert!(
+        may_be_left || slice.unfinished == 0,
+        "{} were left",
+        slice.unfinished
+    );
+    assert!(
+        slice.drain_ns <= TIMEOUT_NS + TICK_NS + 2 * LAG_MAX_NS,
+        "drained for {} ns",
+        slice.drain_ns
+    );
     if driver.setting.nature.dead {
         assert!(slice.connections_opened == 0 && slice.responses == 0);
         assert!(driver.ledger.settings.fresh || slice.sent == 0 && slice.errors[0].count > 0);
@@ -368,12 +520,27 @@ fn check(driver: &Driver, slice: &Counts, until: Until, interrupted: bool) {
         Until::Requests(total) => {
             // If each request opens a connection, none is open at the end. The criterion is then that none
             // could be opened.
-            let barren = || slice.errors.iter().any(|error| error.phase == Phase::Connect);
-            let hopeless = slice.connections_alive == 0 && (!driver.ledger.settings.fresh || barren());
-            assert!(slice.sent == total || hopeless && slice.sent < total, "{} of {total}", slice.sent);
+            let barren = || {
+                slice
+                    .errors
+                    .iter()
+                    .any(|error| error.phase == Phase::Connect)
+            };
+            let hopeless =
+                slice.connections_alive == 0 && (!driver.ledger.settings.fresh || barren());
+            assert!(
+                slice.sent == total || hopeless && slice.sent < total,
+                "{} of {total}",
+                slice.sent
+            );
             if slice.sent == total && !(driver.ledger.settings.fresh && barren()) {
                 assert_eq!(slice.responses_in_window, slice.responses);
-                assert!(slice.open.as_ref().is_none_or(|open| open.sent_in_window == slice.sent));
+                assert!(
+                    slice
+                        .open
+                        .as_ref()
+                        .is_none_or(|open| open.sent_in_window == slice.sent)
+                );
             }
         }
     }
@@ -410,21 +577,45 @@ struct Nature {
 impl Setting {
     fn draw(rng: &mut impl Rng) -> Setting {
         let fresh = rng.random_bool(0.25);
-        let pipeline = if fresh || rng.random_bool(0.4) { 1 } else { rng.random_range(2..=8) };
-        let requests: Vec<_> = (0..rng.random_range(1..=3)).map(|number| request(rng, number)).collect();
+        let pipeline = if fresh || rng.random_bool(0.4) {
+            1
+        } else {
+            rng.random_range(2..=8)
+        };
+        let requests: Vec<_> = (0..rng.random_range(1..=3))
+            .map(|number| request(rng, number))
+            .collect();
         let settings = WorkerSettings {
             fresh,
             can_skip: rng.random_bool(0.5),
-            connect_timeout_ns: if rng.random_bool(0.5) { 200_000_000 } else { 700_000_000 },
+            connect_timeout_ns: if rng.random_bool(0.5) {
+                200_000_000
+            } else {
+                700_000_000
+            },
             opening_gap_ns: [0, 30_000_000][rng.random_range(0..2)],
             sample_every: [0, 1, 3][rng.random_range(0..3)],
             ..settings(&requests, Protocol::Http1 { pipeline })
         };
         let rate = rng.random_bool(0.5).then(|| rate(rng));
-        let process = if rng.random_bool(0.5) { ArrivalProcess::Constant } else { ArrivalProcess::Poisson };
+        let process = if rng.random_bool(0.5) {
+            ArrivalProcess::Constant
+        } else {
+            ArrivalProcess::Poisson
+        };
         Setting {
             sampler: RequestSampler::new(settings.arena.clone(), rng.random(), 0),
-            pacer: rate.map(|rate| Pacer::new(SharedPace { rate, process, seed: rng.random() }, 0, 1)),
+            pacer: rate.map(|rate| {
+                Pacer::new(
+                    SharedPace {
+                        rate,
+                        process,
+                        seed: rng.random(),
+                    },
+                    0,
+                    1,
+                )
+            }),
             is_limited: matches!(rate, Some(Rate::Ramp { to_per_s: 0.0, .. })),
             connections: rng.random_range(1..=8),
             nature: Nature::draw(rng),
@@ -438,7 +629,11 @@ impl Setting {
             return Until::Requests(rng.random_range(1..60));
         }
         let lanes = self.connections * self.settings.protocol.lanes();
-        let window_ms = if self.pacer.is_some() { 400 } else { 1 + 400.min(3000 / lanes) };
+        let window_ms = if self.pacer.is_some() {
+            400
+        } else {
+            1 + 400.min(3000 / lanes)
+        };
         Until::Elapsed(Duration::from_millis(rng.random_range(0..window_ms).into()))
     }
 }
@@ -459,10 +654,17 @@ impl Nature {
 fn request(rng: &mut impl Rng, number: usize) -> RequestSpec {
     let method = ["GET", "GET", "HEAD", "POST"][rng.random_range(0..4)];
     let path = format!("/{number}/{}", "x".repeat(rng.random_range(0..40)));
-    let body = if method == "POST" { vec![b'y'; rng.random_range(0..400)] } else { Vec::new() };
+    let body = if method == "POST" {
+        vec![b'y'; rng.random_range(0..400)]
+    } else {
+        Vec::new()
+    };
     let headers = vec![("User-Agent".into(), "b".into())];
     let served = [("Served".into(), vec![number.to_string()])].into();
-    let contract = Some(Contract { headers: served, ..Contract::default() });
+    let contract = Some(Contract {
+        headers: served,
+        ..Contract::default()
+    });
     RequestSpec {
         weight: rng.random_range(1..4),
         headers,
@@ -479,8 +681,20 @@ fn rate(rng: &mut impl Rng) -> Rate {
     let over = Duration::from_millis(rng.random_range(1..600));
     match rng.random_range(0..5) {
         0..3 => Rate::Constant(to_per_s),
-        3 => Rate::Ramp { from_per_s, to_per_s, over },
-        _ if rng.random_bool(0.5) => Rate::Ramp { from_per_s: 0.0, to_per_s, over },
-        _ => Rate::Ramp { from_per_s, to_per_s: 0.0, over },
+        3 => Rate::Ramp {
+            from_per_s,
+            to_per_s,
+            over,
+        },
+        _ if rng.random_bool(0.5) => Rate::Ramp {
+            from_per_s: 0.0,
+            to_per_s,
+            over,
+        },
+        _ => Rate::Ramp {
+            from_per_s,
+            to_per_s: 0.0,
+            over,
+        },
     }
 }

@@ -41,16 +41,32 @@ enum ThinkingUntil {
 
 impl Thinking {
     /// Creates the state for `connections` connections of thread `thread` out of `of` threads.
-    pub(super) fn new(think: Think, seed: u64, (thread, of): (usize, usize), connections: u32) -> Thinking {
+    pub(super) fn new(
+        think: Think,
+        seed: u64,
+        (thread, of): (usize, usize),
+        connections: u32,
+    ) -> Thinking {
         let mut seeds = Pcg64Mcg::seed_from_u64(seed ^ PURPOSE);
-        let seeds = std::iter::from_fn(|| Some(seeds.next_u64())).skip(thread).step_by(of);
-        let user = |seed| Thinker { rng: Pcg64Mcg::seed_from_u64(seed), until: ThinkingUntil::First };
+        let seeds = std::iter::from_fn(|| Some(seeds.next_u64()))
+            .skip(thread)
+            .step_by(of);
+        let user = |seed| Thinker {
+            rng: Pcg64Mcg::seed_from_u64(seed),
+            until: ThinkingUntil::First,
+        };
         let users = seeds.take(connections as usize).map(user).collect();
-        Thinking { think, users, waking: BinaryHeap::new() }
+        Thinking {
+            think,
+            users,
+            waking: BinaryHeap::new(),
+        }
     }
 
     pub(super) fn restart(&mut self) {
-        self.users.iter_mut().for_each(|user| user.until = ThinkingUntil::First);
+        self.users
+            .iter_mut()
+            .for_each(|user| user.until = ThinkingUntil::First);
         self.waking.clear();
     }
 
@@ -94,13 +110,23 @@ impl Worker {
         // If the connection was just reopened, the user may have continued already, and output must not be
         // written twice.
         let has_room = self.connections[index].room(now_ns, &self.settings) > 0;
-        Some((index, if has_room { self.start(index, now_ns) } else { Action::Wait }))
+        Some((
+            index,
+            if has_room {
+                self.start(index, now_ns)
+            } else {
+                Action::Wait
+            },
+        ))
     }
 
     /// Handles a free connection `index`: its user thinks, or continues.
     pub(super) fn think(&mut self, index: usize, now_ns: u64) {
-        let is_free = self.connections[index].room(now_ns, &self.settings) > 0 && self.may_send(now_ns);
-        let Some(thinking) = self.thinking.as_mut().filter(|_| is_free) else { return };
+        let is_free =
+            self.connections[index].room(now_ns, &self.settings) > 0 && self.may_send(now_ns);
+        let Some(thinking) = self.thinking.as_mut().filter(|_| is_free) else {
+            return;
+        };
         if thinking.is_over(index, now_ns) {
             thinking.users[index].until = ThinkingUntil::Undrawn;
             self.begin(index, now_ns, None);

@@ -30,17 +30,26 @@ fn a_server_that_leaves_while_a_long_request_is_written() {
     for_both_drivers(|driver| {
         for (script, cause) in [(ends, Cause::ClosedEarly), (resets, Cause::Reset)] {
             let server = Server::faulty(server::listen(), script);
-            let mut load = Load::start(with_body(spec(server.address, 2, driver), vec![b'x'; LONG_BYTES]));
+            let mut load = Load::start(with_body(
+                spec(server.address, 2, driver),
+                vec![b'x'; LONG_BYTES],
+            ));
             let broken = load.run(Until::Elapsed(Duration::from_millis(150)));
             assert_eq!(errors(&broken), [(Phase::Send, cause, broken.sent)]);
-            assert!(broken.sent >= 2 && broken.broken == broken.sent, "{broken:?}");
+            assert!(
+                broken.sent >= 2 && broken.broken == broken.sent,
+                "{broken:?}"
+            );
             load.assert_backed_off(&broken);
 
             server.heal();
             let well = load.run(Until::Requests(6));
             // Connections opened near the end of the first slice are still held by the fault.
             let held = u64::from(broken.connections_alive);
-            assert!(well.broken <= held && well.successful == 6 - well.broken, "{cause}: {well:?}");
+            assert!(
+                well.broken <= held && well.successful == 6 - well.broken,
+                "{cause}: {well:?}"
+            );
             assert_eq!(well.reconnects, well.connections_opened, "{cause}");
         }
     });
@@ -54,12 +63,23 @@ fn requests_sent_into_a_closing_connection_are_counted() {
         let server = Server::start(|_| Response::Close(response(200, "bye")));
         let mut load = Load::start(spec(server.address, 4, driver));
         let slice = load.run(Until::Requests(REQUESTS));
-        let lost =
-            [(Phase::Send, Cause::Reset), (Phase::Head, Cause::Reset), (Phase::Head, Cause::ClosedEarly)];
-        let kinds = [lost.as_slice(), &[(Phase::Idle, Cause::Closed), (Phase::Idle, Cause::Reset)]].concat();
+        let lost = [
+            (Phase::Send, Cause::Reset),
+            (Phase::Head, Cause::Reset),
+            (Phase::Head, Cause::ClosedEarly),
+        ];
+        let kinds = [
+            lost.as_slice(),
+            &[(Phase::Idle, Cause::Closed), (Phase::Idle, Cause::Reset)],
+        ]
+        .concat();
         within(&slice, &kinds);
         assert_eq!(
-            (slice.sent, slice.successful + slice.broken, slice.successful),
+            (
+                slice.sent,
+                slice.successful + slice.broken,
+                slice.successful
+            ),
             (REQUESTS, REQUESTS, server.requests())
         );
         // Every connection serves one response, and the next one opens at once, without any backoff.
@@ -72,10 +92,16 @@ fn a_server_that_does_not_read_stops_the_request_on_its_way() {
     for_both_drivers(|driver| {
         let peer = Server::faulty(server::listen(), hold);
         let timeout = Duration::from_millis(200);
-        let limits = LoadSpec { timeout, ..spec(peer.address, 2, driver) };
+        let limits = LoadSpec {
+            timeout,
+            ..spec(peer.address, 2, driver)
+        };
         let mut load = Load::start(with_body(limits, vec![b'x'; LONG_BYTES]));
         let slice = load.run(Until::Requests(4));
-        assert_eq!((slice.sent, only(&slice, Phase::Send, Cause::Timeout)), (4, 4));
+        assert_eq!(
+            (slice.sent, only(&slice, Phase::Send, Cause::Timeout)),
+            (4, 4)
+        );
         let least = slice.latency.quantile(0.1).unwrap();
         assert!(!least.is_exact() && least.ns() >= 199_000_000, "{least:?}");
     });
@@ -95,10 +121,16 @@ fn a_server_that_reads_slowly_gets_all_of_it() {
             while let Ok(got @ 1..) = stream.read(&mut piece) {
                 request.extend_from_slice(&piece[..got]);
                 std::thread::sleep(Duration::from_millis(1));
-                let body_at =
-                    request.windows(4).take(4096).position(|four| four == b"\r\n\r\n").map(|at| at + 4);
+                let body_at = request
+                    .windows(4)
+                    .take(4096)
+                    .position(|four| four == b"\r\n\r\n")
+                    .map(|at| at + 4);
                 if body_at.is_some_and(|at| request.len() - at >= expected.len()) {
-                    count.fetch_add(u64::from(request[body_at.unwrap()..] == expected[..]), Ordering::SeqCst);
+                    count.fetch_add(
+                        u64::from(request[body_at.unwrap()..] == expected[..]),
+                        Ordering::SeqCst,
+                    );
                     let _ = stream.write_all(&response(200, ""));
                     request.clear();
                 }
@@ -106,6 +138,10 @@ fn a_server_that_reads_slowly_gets_all_of_it() {
         });
         let mut load = Load::start(with_body(spec(peer.address, 2, driver), body.to_vec()));
         assert_eq!(load.well(4).connections_opened, 2);
-        assert_eq!(whole.load(Ordering::SeqCst), 4, "requests that arrived as they were sent");
+        assert_eq!(
+            whole.load(Ordering::SeqCst),
+            4,
+            "requests that arrived as they were sent"
+        );
     });
 }

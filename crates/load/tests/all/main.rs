@@ -34,7 +34,10 @@ fn spec(address: SocketAddr, connections: u32, driver: DriverChoice) -> LoadSpec
         timeout: Duration::from_secs(20),
         connect_timeout: Duration::from_secs(20),
         driver,
-        ..LoadSpec::new(Address::Tcp(address), vec![RequestSpec::new("GET", "/", &address.to_string())])
+        ..LoadSpec::new(
+            Address::Tcp(address),
+            vec![RequestSpec::new("GET", "/", &address.to_string())],
+        )
     }
 }
 
@@ -53,11 +56,18 @@ fn for_both_drivers(test: impl Fn(DriverChoice) + Sync) {
     std::thread::scope(|scope| {
         let runs = [DriverChoice::Readiness, DriverChoice::Completion].map(|driver| {
             let test = &test;
-            let attempt = move || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(driver)));
-            (driver, scope.spawn(move || (0..3).any(|_| attempt().is_ok())))
+            let attempt =
+                move || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(driver)));
+            (
+                driver,
+                scope.spawn(move || (0..3).any(|_| attempt().is_ok())),
+            )
         });
         for (driver, run) in runs {
-            assert!(run.join().is_ok_and(|passed| passed), "see above for what failed with {driver:?}");
+            assert!(
+                run.join().is_ok_and(|passed| passed),
+                "see above for what failed with {driver:?}"
+            );
         }
     });
 }
@@ -89,7 +99,8 @@ impl Load {
             Until::Elapsed(window) => window,
             Until::Requests(_) => Duration::ZERO,
         };
-        let (interrupt, limit, begun) = (self.generator.handle(), self.limit + window, Instant::now());
+        let (interrupt, limit, begun) =
+            (self.generator.handle(), self.limit + window, Instant::now());
         let (over, wait) = channel::<()>();
         let watch = std::thread::spawn(move || {
             let hung = wait.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
@@ -98,7 +109,10 @@ impl Load {
         let slice = self.generator.run(until);
         drop(over);
         self.took = begun.elapsed();
-        assert!(!watch.join().unwrap(), "not over after {limit:?}: {slice:?}");
+        assert!(
+            !watch.join().unwrap(),
+            "not over after {limit:?}: {slice:?}"
+        );
         self.check(&slice);
         slice
     }
@@ -107,17 +121,27 @@ impl Load {
     #[track_caller]
     fn well(&mut self, requests: u64) -> Counts {
         let slice = self.run(Until::Requests(requests));
-        assert_eq!((slice.due(), slice.successful, errors(&slice)), (requests, requests, vec![]));
+        assert_eq!(
+            (slice.due(), slice.successful, errors(&slice)),
+            (requests, requests, vec![])
+        );
         slice
     }
 
     /// Asserts that every due request is a sample and every sent one has exactly one result.
     fn check(&self, slice: &Counts) {
-        assert_eq!(slice.sent, slice.responses + slice.timed_out + slice.broken + slice.unfinished);
+        assert_eq!(
+            slice.sent,
+            slice.responses + slice.timed_out + slice.broken + slice.unfinished
+        );
         assert_eq!(slice.latency.count(), slice.sent);
         assert_eq!(slice.latency.censored(), slice.sent - slice.responses);
         assert_eq!(slice.first_byte.count(), slice.sent);
-        let in_window = slice.successful_per_100_ms.iter().map(|&ok| u64::from(ok)).sum::<u64>();
+        let in_window = slice
+            .successful_per_100_ms
+            .iter()
+            .map(|&ok| u64::from(ok))
+            .sum::<u64>();
         assert_eq!(in_window, slice.successful_in_window);
         let lost = |timed_out| {
             let lossy = |phase| matches!(phase, Phase::Send | Phase::Head | Phase::Body);
@@ -125,7 +149,12 @@ impl Load {
             let losses = losses.filter(|error| (error.cause == Cause::Timeout) == timed_out);
             losses.map(|error| error.count).sum::<u64>()
         };
-        assert_eq!((slice.timed_out, slice.broken), (lost(true), lost(false)), "{:?}", slice.errors);
+        assert_eq!(
+            (slice.timed_out, slice.broken),
+            (lost(true), lost(false)),
+            "{:?}",
+            slice.errors
+        );
         assert_eq!(slice.open.is_some(), self.open_loop);
         if self.open_loop {
             let open = open_loop(slice);
@@ -139,17 +168,25 @@ impl Load {
     /// Asserts that the last slice, whose connections got no response, did not connect more often than the
     /// backoff allows.
     fn assert_backed_off(&self, slice: &Counts) {
-        let failed = slice.errors.iter().filter(|error| error.phase == Phase::Connect);
+        let failed = slice
+            .errors
+            .iter()
+            .filter(|error| error.phase == Phase::Connect);
         let attempts = slice.connections_opened + failed.map(|error| error.count).sum::<u64>();
         let most = self.connections * attempts_max(self.took);
-        assert!(attempts <= most, "{attempts} attempts in {:?}, at most {most}: {slice:?}", self.took);
+        assert!(
+            attempts <= most,
+            "{attempts} attempts in {:?}, at most {most}: {slice:?}",
+            self.took
+        );
     }
 }
 
 /// Maximum number of times one connection may be opened in this time without success: at once, at once again
 /// after a loss, then 10 ms after that, 20, 40 and so on up to a second.
 fn attempts_max(time: Duration) -> u64 {
-    let waits = (0..).map(|nth| Duration::from_millis(10 << nth.min(7)).min(Duration::from_secs(1)));
+    let waits =
+        (0..).map(|nth| Duration::from_millis(10 << nth.min(7)).min(Duration::from_secs(1)));
     let mut at = Duration::ZERO;
     let within = waits.take_while(|wait| {
         at += *wait;
@@ -163,7 +200,11 @@ fn open_loop(slice: &Counts) -> &OpenLoop {
 }
 
 fn errors(slice: &Counts) -> Vec<(Phase, Cause, u64)> {
-    slice.errors.iter().map(|error| (error.phase, error.cause, error.count)).collect()
+    slice
+        .errors
+        .iter()
+        .map(|error| (error.phase, error.cause, error.count))
+        .collect()
 }
 
 /// Number of errors, all of which must be of this kind.
@@ -178,7 +219,9 @@ fn only(slice: &Counts, phase: Phase, cause: Cause) -> u64 {
 /// Number of errors, all of which must be of these kinds.
 #[track_caller]
 fn within(slice: &Counts, kinds: &[(Phase, Cause)]) -> u64 {
-    let strange = errors(slice).into_iter().find(|&(phase, cause, _)| !kinds.contains(&(phase, cause)));
+    let strange = errors(slice)
+        .into_iter()
+        .find(|&(phase, cause, _)| !kinds.contains(&(phase, cause)));
     assert_eq!(strange, None, "of {:?}", errors(slice));
     slice.errors.iter().map(|error| error.count).sum()
 }

@@ -38,15 +38,19 @@ pub fn with_hosts(test: &str, job: impl Fn(DriverChoice) + Sync) {
         return for_both_drivers(job);
     }
     // Not with a macro: the test runner captures what a passing test prints.
-    let _ = writeln!(std::io::stderr(), "skipped: {test}: network namespaces take root");
+    let _ = writeln!(
+        std::io::stderr(),
+        "skipped: {test}: network namespaces take root"
+    );
 }
 
 impl Host {
     pub fn new() -> Host {
         let made = std::thread::spawn(|| {
             // SAFETY: it moves this thread to a new network and leaves its memory and files unchanged.
-            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }
-                .expect("a network namespace needs CAP_SYS_ADMIN, which root lacks in some containers");
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.expect(
+                "a network namespace needs CAP_SYS_ADMIN, which root lacks in some containers",
+            );
             File::open("/proc/thread-self/ns/net").unwrap()
         });
         let host = Host(made.join().unwrap());
@@ -58,24 +62,39 @@ impl Host {
     pub fn run<T: Send>(&self, job: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| {
             let there = scope.spawn(|| {
-                move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+                move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))
+                    .unwrap();
                 job()
             });
-            there.join().expect("see above for what failed on this host")
+            there
+                .join()
+                .expect("see above for what failed on this host")
         })
     }
 
     /// Commands for `ip`, one per line.
     pub fn ip(&self, commands: &str) {
         self.run(|| {
-            let mut ip = Command::new(ip_path()).args(["-batch", "-"]).stdin(Stdio::piped()).spawn().unwrap();
-            ip.stdin.take().unwrap().write_all(commands.as_bytes()).unwrap();
-            assert!(ip.wait().unwrap().success(), "see above for what ip said to\n{commands}");
+            let mut ip = Command::new(ip_path())
+                .args(["-batch", "-"])
+                .stdin(Stdio::piped())
+                .spawn()
+                .unwrap();
+            ip.stdin
+                .take()
+                .unwrap()
+                .write_all(commands.as_bytes())
+                .unwrap();
+            assert!(
+                ip.wait().unwrap().success(),
+                "see above for what ip said to\n{commands}"
+            );
         });
     }
 
     pub fn set_ipv4(&self, name: &str, value: &str) {
-        self.run(|| std::fs::write(Path::new("/proc/sys/net/ipv4").join(name), value)).unwrap();
+        self.run(|| std::fs::write(Path::new("/proc/sys/net/ipv4").join(name), value))
+            .unwrap();
     }
 }
 
@@ -107,14 +126,20 @@ impl Network {
         // The kernel takes some time to bring the link up. No process listens, so a refusal proves that
         // packets arrive.
         let anyone = SocketAddr::from((SERVER, 1));
-        let call = || TcpStream::connect_timeout(&anyone, Duration::from_millis(20)).unwrap_err().kind();
+        let call = || {
+            TcpStream::connect_timeout(&anyone, Duration::from_millis(20))
+                .unwrap_err()
+                .kind()
+        };
         client.run(|| wait_until("packets arrive", || call() == ErrorKind::ConnectionRefused));
         Network { client, server }
     }
 
     /// A free port of the server.
     pub fn listen(&self) -> TcpListener {
-        self.server.run(|| TcpListener::bind(SocketAddr::from((SERVER, 0)))).unwrap()
+        self.server
+            .run(|| TcpListener::bind(SocketAddr::from((SERVER, 0))))
+            .unwrap()
     }
 
     /// Drops all packets of the client and the server from now on.
@@ -123,6 +148,7 @@ impl Network {
     }
 
     pub fn carry_packets(&self) {
-        self.server.ip(&format!("route delete blackhole {CLIENT}/32"));
+        self.server
+            .ip(&format!("route delete blackhole {CLIENT}/32"));
     }
 }

@@ -38,7 +38,10 @@ struct Told {
 
 impl Nghttpd {
     fn start(flags: &[&str], secure: bool) -> Nghttpd {
-        assert!(Path::new(NGHTTPD).exists(), "{NGHTTPD} is missing: apt-get install nghttp2-server");
+        assert!(
+            Path::new(NGHTTPD).exists(),
+            "{NGHTTPD} is missing: apt-get install nghttp2-server"
+        );
         let (folder, port) = (tempfile::tempdir().unwrap(), Port::keep());
         let root = folder.path();
         std::fs::write(root.join("long"), "x".repeat(LONG_BYTES)).unwrap();
@@ -46,7 +49,10 @@ impl Nghttpd {
         std::fs::write(root.join("key"), certified.signing_key.serialize_pem()).unwrap();
         std::fs::write(root.join("certificate"), certified.cert.pem()).unwrap();
         let mut command = Command::new(NGHTTPD);
-        command.args(["-v", "-a", "127.0.0.1", "-d"]).arg(root).args(flags);
+        command
+            .args(["-v", "-a", "127.0.0.1", "-d"])
+            .arg(root)
+            .args(flags);
         if !secure {
             command.arg("--no-tls");
         }
@@ -56,8 +62,14 @@ impl Nghttpd {
         }
         let log = File::create(root.join("log")).unwrap();
         let child = command.stdout(log).stderr(Stdio::null()).spawn().unwrap();
-        wait_until("nghttpd listens", || TcpStream::connect(port.address).is_ok());
-        Nghttpd { child, folder, port }
+        wait_until("nghttpd listens", || {
+            TcpStream::connect(port.address).is_ok()
+        });
+        Nghttpd {
+            child,
+            folder,
+            port,
+        }
     }
 
     /// The log contents once every request that it received has ended.
@@ -87,10 +99,9 @@ impl Told {
         let mut stream = (String::new(), String::new());
         let mut sent = false;
         for line in log.lines() {
-            if let Some((head, id)) = line
-                .split_once(" frame <")
-                .and_then(|(head, rest)| Some((head, rest.split_once("stream_id=")?.1.trim_end_matches('>'))))
-            {
+            if let Some((head, id)) = line.split_once(" frame <").and_then(|(head, rest)| {
+                Some((head, rest.split_once("stream_id=")?.1.trim_end_matches('>')))
+            }) {
                 let connection = head.split(']').next().unwrap_or_default();
                 stream = (connection.to_owned(), id.to_owned());
                 sent = head.contains("] send ");
@@ -114,7 +125,10 @@ fn get(path: &str) -> RequestSpec {
 }
 
 fn post() -> RequestSpec {
-    RequestSpec { body: vec![b'y'; LONG_BYTES], ..RequestSpec::new("POST", "/long", "proofload.test") }
+    RequestSpec {
+        body: vec![b'y'; LONG_BYTES],
+        ..RequestSpec::new("POST", "/long", "proofload.test")
+    }
 }
 
 /// Runs one slice, all of which must be good, and returns the server's log with it.
@@ -130,17 +144,29 @@ fn loaded(flags: &[&str], secure: bool, request: RequestSpec, status: u16) -> (C
         threads: 2,
         protocol: Protocol::Http2 { streams: STREAMS },
         tls: secure.then_some(tls),
-        contract: Contract { status: vec![status], ..Contract::default() },
+        contract: Contract {
+            status: vec![status],
+            ..Contract::default()
+        },
         requests: vec![request],
         ..crate::spec(server.port.address, CONNECTIONS, DriverChoice::Auto)
     };
     let mut generator = Generator::start(spec).unwrap();
     let slice = generator.run(Until::Requests(REQUESTS));
-    assert_eq!((slice.sent, slice.successful), (REQUESTS, REQUESTS), "{flags:?}: {:?}", slice.errors);
+    assert_eq!(
+        (slice.sent, slice.successful),
+        (REQUESTS, REQUESTS),
+        "{flags:?}: {:?}",
+        slice.errors
+    );
     assert_eq!(slice.first_byte.censored(), 0);
     let told = server.told(REQUESTS);
     assert_eq!(told.requests, REQUESTS, "{flags:?}: {told:?}");
-    assert_eq!((told.connections.len() as u64, slice.reconnects), (slice.connections_opened, 0), "{told:?}");
+    assert_eq!(
+        (told.connections.len() as u64, slice.reconnects),
+        (slice.connections_opened, 0),
+        "{told:?}"
+    );
     (slice, told)
 }
 
@@ -164,8 +190,16 @@ fn what_nghttp2_served_is_what_was_sent_whatever_its_settings() {
 #[test]
 fn nghttp2_gets_whole_bodies_through_narrow_windows_and_may_answer_early() {
     // With windows of 4 KiB per stream and 64 KiB in total, echoed bodies are returned intact.
-    let (slice, told) = loaded(&["--echo-upload", "-w", "12", "-W", "16"], false, post(), 200);
-    assert_eq!((slice.body_bytes, told.ended), (REQUESTS * LONG_BYTES as u64, REQUESTS));
+    let (slice, told) = loaded(
+        &["--echo-upload", "-w", "12", "-W", "16"],
+        false,
+        post(),
+        200,
+    );
+    assert_eq!(
+        (slice.body_bytes, told.ended),
+        (REQUESTS * LONG_BYTES as u64, REQUESTS)
+    );
     // It answers before the body has arrived, and refuses the rest of it.
     let (slice, _) = loaded(&["--early-response"], false, post(), 200);
     assert_eq!(slice.body_bytes, REQUESTS * LONG_BYTES as u64);

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use model::{Cause, Counts, OsError, Phase};
 use proofload_load::{
-    Address, ArrivalProcess, Arrivals, DriverChoice, LoadSpec, Protocol, Rate, TlsSpec, Trust, Until,
+    Address, ArrivalProcess, Arrivals, DriverChoice, LoadSpec, Protocol, Rate, TlsSpec, Trust,
+    Until,
 };
 
 use crate::network::{Host, with_hosts};
@@ -27,10 +28,20 @@ fn a_listener_that_is_late_is_waited_for() {
             });
             (load.run(Until::Requests(10)), late.join().unwrap())
         });
-        assert_eq!((slice.sent, slice.successful, peer.requests()), (10, 10, 10));
+        assert_eq!(
+            (slice.sent, slice.successful, peer.requests()),
+            (10, 10, 10)
+        );
         // The connect phase waited for it, so the window had all its connections, and none of them was there
         // before.
-        assert_eq!((slice.connections_alive_at_start, slice.connections_opened, slice.reconnects), (2, 2, 0));
+        assert_eq!(
+            (
+                slice.connections_alive_at_start,
+                slice.connections_opened,
+                slice.reconnects
+            ),
+            (2, 2, 0)
+        );
         assert!(only(&slice, Phase::Connect, Cause::Refused) >= 2);
         load.assert_backed_off(&slice);
     });
@@ -42,42 +53,79 @@ fn a_service_that_goes_away_between_slices_and_comes_back() {
         let port = Port::keep();
         let peer = Server::well(port.listen());
         let connect_timeout = Duration::from_millis(100);
-        let mut load = Load::start(LoadSpec { connect_timeout, ..spec(port.address, 2, driver) });
+        let mut load = Load::start(LoadSpec {
+            connect_timeout,
+            ..spec(port.address, 2, driver)
+        });
         let _ = load.well(10);
 
         drop(peer);
         let away = load.run(Until::Elapsed(Duration::from_millis(100)));
-        let [(Phase::Connect, Cause::Refused, refused), (Phase::Idle, Cause::Closed, 2)] = errors(&away)[..]
+        let [
+            (Phase::Connect, Cause::Refused, refused),
+            (Phase::Idle, Cause::Closed, 2),
+        ] = errors(&away)[..]
         else {
             panic!("{:?}", away.errors)
         };
-        assert_eq!((away.sent, away.connections_opened, away.connections_alive), (0, 0, 0));
-        assert!(refused >= 4, "{refused} attempts in two connect phases and a window");
+        assert_eq!(
+            (away.sent, away.connections_opened, away.connections_alive),
+            (0, 0, 0)
+        );
+        assert!(
+            refused >= 4,
+            "{refused} attempts in two connect phases and a window"
+        );
         load.assert_backed_off(&away);
 
         let peer = Server::well(port.listen());
         let back = load.well(10);
-        assert_eq!((back.connections_opened, back.reconnects, peer.requests()), (2, 2, 10));
+        assert_eq!(
+            (back.connections_opened, back.reconnects, peer.requests()),
+            (2, 2, 10)
+        );
     });
 }
 
 /// The service dies under load and restarts on the same port, all within one window.
 #[test]
 fn a_service_that_restarts_under_load() {
-    let open = Arrivals::Open { rate: Rate::Constant(500.0), process: ArrivalProcess::Poisson, seed: 1 };
+    let open = Arrivals::Open {
+        rate: Rate::Constant(500.0),
+        process: ArrivalProcess::Poisson,
+        seed: 1,
+    };
     for_both_drivers(|driver| {
         for arrivals in [Arrivals::Closed, open] {
             let port = Port::keep();
             let first = Server::well(port.listen());
-            let mut load = Load::start(LoadSpec { arrivals, ..spec(port.address, 2, driver) });
+            let mut load = Load::start(LoadSpec {
+                arrivals,
+                ..spec(port.address, 2, driver)
+            });
             let slice = restarted(&mut load, &port, first);
-            assert_eq!((slice.connections_opened, slice.reconnects), (4, 2), "{slice:?}");
-            assert!(slice.broken <= 2 && slice.successful >= 100 - 2, "{slice:?}");
+            assert_eq!(
+                (slice.connections_opened, slice.reconnects),
+                (4, 2),
+                "{slice:?}"
+            );
+            assert!(
+                slice.broken <= 2 && slice.successful >= 100 - 2,
+                "{slice:?}"
+            );
             // Each of two connections was lost once, with a request or without. All other errors are
             // attempts.
-            let refused = slice.errors.iter().find(|error| error.cause == Cause::Refused).unwrap();
+            let refused = slice
+                .errors
+                .iter()
+                .find(|error| error.cause == Cause::Refused)
+                .unwrap();
             let all: u64 = slice.errors.iter().map(|error| error.count).sum();
-            assert_eq!((refused.phase, refused.count), (Phase::Connect, all - 2), "{slice:?}");
+            assert_eq!(
+                (refused.phase, refused.count),
+                (Phase::Connect, all - 2),
+                "{slice:?}"
+            );
             load.assert_backed_off(&slice);
         }
     });
@@ -92,7 +140,9 @@ fn restarted(load: &mut Load, port: &Port, first: Server) -> Counts {
             drop(first);
             std::thread::sleep(LATE);
             let second = Server::well(port.listen());
-            wait_until("requests come again", || second.requests() >= 50 && second.accepted() == 2);
+            wait_until("requests come again", || {
+                second.requests() >= 50 && second.accepted() == 2
+            });
             interrupt.stop();
             // Requests in flight are answered.
             std::thread::sleep(LATE);
@@ -110,7 +160,10 @@ fn a_socket_that_meets_itself_has_been_refused() {
         let address = SocketAddr::from(([127, 0, 0, 1], 40000));
         let connect_timeout = Duration::from_millis(100);
         host.run(|| {
-            let mut load = Load::start(LoadSpec { connect_timeout, ..spec(address, 1, driver) });
+            let mut load = Load::start(LoadSpec {
+                connect_timeout,
+                ..spec(address, 1, driver)
+            });
             let slice = load.run(Until::Elapsed(connect_timeout));
             assert_eq!((slice.sent, slice.connections_opened), (0, 0), "{slice:?}");
             assert!(only(&slice, Phase::Connect, Cause::Refused) >= 2);
@@ -138,17 +191,35 @@ fn a_handshake_without_an_answer_is_given_up_each_time() {
         resumption: true,
         client: None,
     });
-    let secure = LoadSpec { tls, ..limits.clone() };
+    let secure = LoadSpec {
+        tls,
+        ..limits.clone()
+    };
     for (spec, phase) in [
         (secure.clone(), Phase::Tls),
-        (LoadSpec { protocol: Protocol::Http2 { streams: 4 }, ..limits }, Phase::Connect),
-        (LoadSpec { keep_alive: false, ..secure }, Phase::Tls),
+        (
+            LoadSpec {
+                protocol: Protocol::Http2 { streams: 4 },
+                ..limits
+            },
+            Phase::Connect,
+        ),
+        (
+            LoadSpec {
+                keep_alive: false,
+                ..secure
+            },
+            Phase::Tls,
+        ),
     ] {
         let fresh = !spec.keep_alive;
         let slice = Load::start(spec).generator.run(Until::Requests(4));
         let timeouts = only(&slice, phase, Cause::Timeout);
         assert!((2..=8).contains(&timeouts), "{phase} {timeouts}");
-        assert_eq!((slice.sent, slice.timed_out), if fresh { (4, 4) } else { (0, 0) });
+        assert_eq!(
+            (slice.sent, slice.timed_out),
+            if fresh { (4, 4) } else { (0, 0) }
+        );
     }
 }
 
@@ -158,10 +229,25 @@ fn a_socket_that_is_none_is_counted() {
     drop(UnixListener::bind(folder.path().join("left")).unwrap());
     std::fs::write(folder.path().join("file"), "").unwrap();
     let missing = Cause::OsError(OsError(rustix::io::Errno::NOENT.raw_os_error()));
-    for (name, cause) in [("missing", missing), ("left", Cause::Refused), ("file", Cause::Refused)] {
+    for (name, cause) in [
+        ("missing", missing),
+        ("left", Cause::Refused),
+        ("file", Cause::Refused),
+    ] {
         let address = Address::Unix(folder.path().join(name));
         let nowhere = spec(([127, 0, 0, 1], 1).into(), 2, DriverChoice::Auto);
-        let spec = LoadSpec { address, connect_timeout: Duration::from_millis(200), ..nowhere };
-        assert!(only(&Load::start(spec).run(Until::Requests(4)), Phase::Connect, cause) >= 2, "{name}");
+        let spec = LoadSpec {
+            address,
+            connect_timeout: Duration::from_millis(200),
+            ..nowhere
+        };
+        assert!(
+            only(
+                &Load::start(spec).run(Until::Requests(4)),
+                Phase::Connect,
+                cause
+            ) >= 2,
+            "{name}"
+        );
     }
 }

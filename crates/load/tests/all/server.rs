@@ -55,13 +55,20 @@ impl Server {
     }
 
     /// Runs `fault` on each connection until [`heal`](Self::heal).
-    pub fn faulty(listener: TcpListener, fault: impl Fn(TcpStream) + Send + Sync + 'static) -> Server {
-        Server::begin(listener, false, fault, |_| Response::Keep(response(200, "ok")))
+    pub fn faulty(
+        listener: TcpListener,
+        fault: impl Fn(TcpStream) + Send + Sync + 'static,
+    ) -> Server {
+        Server::begin(listener, false, fault, |_| {
+            Response::Keep(response(200, "ok"))
+        })
     }
 
     /// Answers every request.
     pub fn well(listener: TcpListener) -> Server {
-        Server::begin(listener, true, drop, |_| Response::Keep(response(200, "ok")))
+        Server::begin(listener, true, drop, |_| {
+            Response::Keep(response(200, "ok"))
+        })
     }
 
     fn begin(
@@ -70,8 +77,14 @@ impl Server {
         fault: impl Fn(TcpStream) + Send + Sync + 'static,
         respond: impl Fn(u64) -> Response + Send + Sync + 'static,
     ) -> Server {
-        let (address, accepting) = (listener.local_addr().unwrap(), listener.try_clone().unwrap());
-        let shared = Arc::new(Shared { well: well.into(), ..Shared::default() });
+        let (address, accepting) = (
+            listener.local_addr().unwrap(),
+            listener.try_clone().unwrap(),
+        );
+        let shared = Arc::new(Shared {
+            well: well.into(),
+            ..Shared::default()
+        });
         let (for_acceptor, behaviour) = (shared.clone(), Arc::new((fault, respond)));
         let acceptor = std::thread::spawn(move || {
             while let Ok((stream, _)) = accepting.accept() {
@@ -79,7 +92,11 @@ impl Server {
                 shared.accepted.fetch_add(1, Ordering::SeqCst);
                 let is_well = shared.well.load(Ordering::SeqCst);
                 if is_well {
-                    shared.served.lock().unwrap().push(stream.try_clone().unwrap());
+                    shared
+                        .served
+                        .lock()
+                        .unwrap()
+                        .push(stream.try_clone().unwrap());
                 }
                 std::thread::spawn(move || match is_well {
                     true => serve(stream, &shared, &behaviour.1),
@@ -87,7 +104,12 @@ impl Server {
                 });
             }
         });
-        Server { address, listener, shared, acceptor: Some(acceptor) }
+        Server {
+            address,
+            listener,
+            shared,
+            acceptor: Some(acceptor),
+        }
     }
 
     /// Stops faulty behaviour for connections accepted from now on.
@@ -106,7 +128,9 @@ impl Server {
 
     /// Waits until `count` connections that it served have been closed.
     pub fn wait_for_closed(&self, count: u64) {
-        wait_until("connections are closed", || self.shared.closed.load(Ordering::SeqCst) >= count);
+        wait_until("connections are closed", || {
+            self.shared.closed.load(Ordering::SeqCst) >= count
+        });
     }
 }
 
@@ -151,7 +175,10 @@ impl Port {
         sockopt::set_socket_reuseaddr(&keeper, true).unwrap();
         rustix::net::bind(&keeper, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = SocketAddr::try_from(rustix::net::getsockname(&keeper).unwrap()).unwrap();
-        Port { address, _keeper: keeper }
+        Port {
+            address,
+            _keeper: keeper,
+        }
     }
 
     pub fn listen(&self) -> TcpListener {
@@ -161,7 +188,11 @@ impl Port {
 
 /// A response of known length.
 pub fn response(status: u16, body: &str) -> Vec<u8> {
-    format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
+    format!(
+        "HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
 }
 
 /// Reads a head and a body of the given length. Returns false at the end of the connection.
@@ -175,7 +206,9 @@ pub fn read_request(stream: &mut TcpStream) -> bool {
         head.push(byte[0]);
     }
     let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
     let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
     stream.read_exact(&mut body).is_ok()
 }
@@ -201,7 +234,10 @@ pub fn reset(stream: TcpStream) {
 
 /// Holds the connection, without reading it, until the other side ends it or a time limit passes.
 pub fn hold(stream: TcpStream) {
-    let limit = Timespec { tv_sec: 10, tv_nsec: 0 };
+    let limit = Timespec {
+        tv_sec: 10,
+        tv_nsec: 0,
+    };
     let _ = poll(&mut [PollFd::new(&stream, PollFlags::RDHUP)], Some(&limit));
 }
 

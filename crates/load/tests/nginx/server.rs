@@ -38,7 +38,8 @@ impl Nginx {
         let authority = certify(root);
         // The ports are free now. If another process takes one before nginx does, nginx fails to start.
         let listeners = [0; 4].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
-        let [plain, tls, http2, http2_tls] = listeners.map(|listener| listener.local_addr().unwrap());
+        let [plain, tls, http2, http2_tls] =
+            listeners.map(|listener| listener.local_addr().unwrap());
         let config = config(root, [plain, tls, http2, http2_tls]);
         std::fs::write(root.join("nginx.conf"), config).unwrap();
         let child = Command::new(NGINX)
@@ -46,10 +47,21 @@ impl Nginx {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let nginx = Nginx { child, directory, plain, tls, http2, http2_tls, authority };
+        let nginx = Nginx {
+            child,
+            directory,
+            plain,
+            tls,
+            http2,
+            http2_tls,
+            authority,
+        };
         let deadline = Instant::now() + Duration::from_secs(20);
         while TcpStream::connect(plain).is_err() {
-            assert!(Instant::now() < deadline, "nginx does not listen on {plain}");
+            assert!(
+                Instant::now() < deadline,
+                "nginx does not listen on {plain}"
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
         nginx
@@ -96,7 +108,9 @@ fn config(root: &Path, [plain, tls, http2, http2_tls]: [SocketAddr; 4]) -> Strin
     let line = "'$request $status conn=$connection_requests sni=$ssl_server_name reused=$ssl_session_reused \
                 from=$remote_addr close=$http_connection'";
     let scratch = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-    let scratch = scratch.map(|scratch| format!("{scratch}_temp_path {root}/{scratch};\n")).concat();
+    let scratch = scratch
+        .map(|scratch| format!("{scratch}_temp_path {root}/{scratch};\n"))
+        .concat();
     let listen = [
         format!("{plain}"),
         format!("{tls} ssl"),
@@ -104,7 +118,9 @@ fn config(root: &Path, [plain, tls, http2, http2_tls]: [SocketAddr; 4]) -> Strin
         format!("{http2_tls} ssl http2"),
         format!("unix:{root}/socket"),
     ];
-    let servers = listen.map(|listen| format!("server {{ listen {listen}; root {root}; }}\n")).concat();
+    let servers = listen
+        .map(|listen| format!("server {{ listen {listen}; root {root}; }}\n"))
+        .concat();
     // One process without a master, so the child's PID is nginx itself. The limit of requests per connection
     // is low, so that the log covers many connections.
     format!(

@@ -36,10 +36,17 @@ pub fn parse(text: &str) -> Result<Vec<Case>, String> {
         }
         if let Some(name) = line.strip_prefix("case: ") {
             let name = name.to_string();
-            cases.push(Case { line: number, name, method: "GET".into(), ..Case::default() });
+            cases.push(Case {
+                line: number,
+                name,
+                method: "GET".into(),
+                ..Case::default()
+            });
             continue;
         }
-        let case = cases.last_mut().ok_or(format!("line {number}: before the first case"))?;
+        let case = cases
+            .last_mut()
+            .ok_or(format!("line {number}: before the first case"))?;
         add(case, line).map_err(|problem| format!("line {number}: {problem}: {line}"))?;
     }
     Ok(cases)
@@ -51,7 +58,9 @@ fn add(case: &mut Case, line: &str) -> Result<(), &'static str> {
         case.bytes.extend(bytes_of(&mut rest, false)?);
         return Ok(());
     }
-    let (key, value) = line.split_once(": ").ok_or("neither `key: value` nor `> bytes`")?;
+    let (key, value) = line
+        .split_once(": ")
+        .ok_or("neither `key: value` nor `> bytes`")?;
     let before = match key {
         "method" => std::mem::replace(&mut case.method, value.into()) != "GET",
         "reader" => !std::mem::replace(&mut case.reader, value.into()).is_empty(),
@@ -75,7 +84,11 @@ fn bytes_of(text: &mut std::str::Chars<'_>, repeated: bool) -> Result<Vec<u8>, &
             _ => return Err("only printable ASCII stands for itself"),
         }
     }
-    if repeated { Err("a repetition without its `)`") } else { Ok(bytes) }
+    if repeated {
+        Err("a repetition without its `)`")
+    } else {
+        Ok(bytes)
+    }
 }
 
 fn escaped(text: &mut std::str::Chars<'_>) -> Result<Vec<u8>, &'static str> {

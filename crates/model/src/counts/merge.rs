@@ -16,8 +16,12 @@ impl Counts {
             .into_iter()
             .zip(other.totals())
             .for_each(|(sum, more)| *sum = sum.saturating_add(*more));
-        self.times().into_iter().zip(other.times()).for_each(|(sum, more)| sum.merge(more));
-        self.generator.merge(std::mem::take(&mut other.generator), windows);
+        self.times()
+            .into_iter()
+            .zip(other.times())
+            .for_each(|(sum, more)| sum.merge(more));
+        self.generator
+            .merge(std::mem::take(&mut other.generator), windows);
         merge_open(&mut self.open, other.open.take(), windows);
         self.merge_lists(other);
     }
@@ -46,7 +50,12 @@ impl Counts {
     }
 
     pub(super) fn times(&mut self) -> [&mut Latencies; 4] {
-        [&mut self.latency, &mut self.first_byte, &mut self.connect, &mut self.handshake]
+        [
+            &mut self.latency,
+            &mut self.first_byte,
+            &mut self.connect,
+            &mut self.handshake,
+        ]
     }
 
     /// Merges the fields that depend on `windows`, for parallel windows.
@@ -56,17 +65,28 @@ impl Counts {
         self.window_ns = self.window_ns.max(other.window_ns);
         self.drain_ns = self.drain_ns.max(other.drain_ns);
         self.halted_ns = self.halted_ns.max(other.halted_ns);
-        add(&mut self.successful_per_100_ms, &other.successful_per_100_ms);
-        self.connections_alive_at_start =
-            self.connections_alive_at_start.saturating_add(other.connections_alive_at_start);
-        self.connections_alive = self.connections_alive.saturating_add(other.connections_alive);
+        add(
+            &mut self.successful_per_100_ms,
+            &other.successful_per_100_ms,
+        );
+        self.connections_alive_at_start = self
+            .connections_alive_at_start
+            .saturating_add(other.connections_alive_at_start);
+        self.connections_alive = self
+            .connections_alive
+            .saturating_add(other.connections_alive);
     }
 
     /// Merges the fields that depend on `windows`, for the next window of the same threads.
     fn merge_sequential(&mut self, other: &Counts) {
         let before_ns = self.wall_ns();
         self.settle_silences();
-        self.silent.extend(other.silences().into_iter().map(|silence| silence.later(before_ns)));
+        self.silent.extend(
+            other
+                .silences()
+                .into_iter()
+                .map(|silence| silence.later(before_ns)),
+        );
         self.window_ns = self.window_ns.saturating_add(other.window_ns);
         self.drain_ns = self.drain_ns.saturating_add(other.drain_ns);
         self.halted_ns = self.halted_ns.saturating_add(other.halted_ns);
@@ -130,7 +150,12 @@ impl Counts {
         merge_errors(&mut self.errors, errors);
         merge_contract_failures(&mut self.contract_failures, contract_failures);
         let same_name = |known: &EndpointCounts, more: &EndpointCounts| known.name == more.name;
-        merge_each(&mut self.endpoints, endpoints, same_name, EndpointCounts::merge);
+        merge_each(
+            &mut self.endpoints,
+            endpoints,
+            same_name,
+            EndpointCounts::merge,
+        );
         self.sampled.merge(sampled);
         self.unknown_coding = self.unknown_coding.take().or(unknown_coding);
         self.tls_error = self.tls_error.take().or(tls_error);
@@ -138,20 +163,39 @@ impl Counts {
 }
 
 fn merge_errors(sum: &mut Vec<ErrorCount>, more: Vec<ErrorCount>) {
-    let same_error =
-        |known: &ErrorCount, more: &ErrorCount| (known.phase, known.cause) == (more.phase, more.cause);
-    merge_each(sum, more, same_error, |known, ErrorCount { phase: _, cause: _, count }| {
-        known.count = known.count.saturating_add(count)
-    });
+    let same_error = |known: &ErrorCount, more: &ErrorCount| {
+        (known.phase, known.cause) == (more.phase, more.cause)
+    };
+    merge_each(
+        sum,
+        more,
+        same_error,
+        |known,
+         ErrorCount {
+             phase: _,
+             cause: _,
+             count,
+         }| { known.count = known.count.saturating_add(count) },
+    );
     sum.sort();
 }
 
 fn merge_contract_failures(sum: &mut Vec<ContractFailure>, more: Vec<ContractFailure>) {
     let same_kind = |known: &ContractFailure, more: &ContractFailure| known.kind == more.kind;
     // One example is enough.
-    merge_each(sum, more, same_kind, |known, ContractFailure { kind: _, count, example: _ }| {
-        known.count = known.count.saturating_add(count);
-    });
+    merge_each(
+        sum,
+        more,
+        same_kind,
+        |known,
+         ContractFailure {
+             kind: _,
+             count,
+             example: _,
+         }| {
+            known.count = known.count.saturating_add(count);
+        },
+    );
 }
 
 fn merge_open(sum: &mut Option<Box<OpenLoop>>, more: Option<Box<OpenLoop>>, windows: Windows) {

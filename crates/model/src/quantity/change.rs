@@ -19,7 +19,14 @@ fn is_factor(ratio: f64) -> bool {
 /// Formats a ratio as a factor with two decimals, and more if needed to differ from ×1. Below ×0.1 it has
 /// three significant digits.
 pub fn factor(ratio: f64) -> String {
-    times(ratio, if ratio < 0.1 { digits_after(ratio, 3) } else { unlike_one(ratio, 2) })
+    times(
+        ratio,
+        if ratio < 0.1 {
+            digits_after(ratio, 3)
+        } else {
+            unlike_one(ratio, 2)
+        },
+    )
 }
 
 /// Returns the given number of decimals, or as many as the ratio needs to differ from 1, if that is possible.
@@ -47,7 +54,11 @@ pub fn change(estimate: &Estimate) -> (String, String) {
 /// Formats a ratio without its interval. A ratio far below 1 is written as a saving: `−86 %`.
 pub fn change_or_saving(estimate: &Estimate) -> String {
     let is_saved = (0.01..0.5).contains(&estimate.ratio);
-    if is_saved { signed((estimate.ratio - 1.0) * 100.0, 0) } else { change(estimate).0 }
+    if is_saved {
+        signed((estimate.ratio - 1.0) * 100.0, 0)
+    } else {
+        change(estimate).0
+    }
 }
 
 /// Formats a ratio and its interval as one text: `+29 % (+10 % to +52 %)`.
@@ -76,13 +87,31 @@ pub fn interval(ratio: f64, low: f64, high: f64) -> (String, String) {
         let wide = decimals(half_width, DECIMALS_MAX);
         let factor = |value: f64| {
             let decimals = wide.max(digits_of_small(value));
-            times(value, if excludes_none { unlike_one(value, decimals) } else { decimals })
+            times(
+                value,
+                if excludes_none {
+                    unlike_one(value, decimals)
+                } else {
+                    decimals
+                },
+            )
         };
-        return (factor(ratio), format!("{} to {}", factor(low), factor(high)));
+        return (
+            factor(ratio),
+            format!("{} to {}", factor(low), factor(high)),
+        );
     }
     let decimals = decimals(half_width * 100.0, 4);
-    let percent = |value: f64| format!("{} %", with_sign_in((value - 1.0) * 100.0, decimals, excludes_none));
-    (percent(ratio), format!("{} to {}", percent(low), percent(high)))
+    let percent = |value: f64| {
+        format!(
+            "{} %",
+            with_sign_in((value - 1.0) * 100.0, decimals, excludes_none)
+        )
+    };
+    (
+        percent(ratio),
+        format!("{} to {}", percent(low), percent(high)),
+    )
 }
 
 /// Formats a ratio without an interval, with the given number of decimals: `+4 %`, `×14.1`.
@@ -99,7 +128,10 @@ fn change_of(ratio: f64, decimals: usize, excludes_none: bool) -> String {
     if is_factor(ratio) {
         return times(ratio, (decimals + 1).max(digits_of_small(ratio)));
     }
-    format!("{} %", with_sign_in((ratio - 1.0) * 100.0, decimals, excludes_none))
+    format!(
+        "{} %",
+        with_sign_in((ratio - 1.0) * 100.0, decimals, excludes_none)
+    )
 }
 
 /// Number of decimals that gives a factor below 1 two significant digits: ×0.021.
@@ -117,10 +149,21 @@ pub fn difference(unit: Unit, value: f64, low: f64, high: f64) -> (String, Strin
     difference_in(in_unit(unit, low.abs().max(high.abs())), value, low, high)
 }
 
-pub(super) fn difference_in((scale, name): (f64, &str), value: f64, low: f64, high: f64) -> (String, String) {
-    let (decimals, excludes_none) = (decimals((high - low) / 2.0 / scale, 4), low > 0.0 || high < 0.0);
+pub(super) fn difference_in(
+    (scale, name): (f64, &str),
+    value: f64,
+    low: f64,
+    high: f64,
+) -> (String, String) {
+    let (decimals, excludes_none) = (
+        decimals((high - low) / 2.0 / scale, 4),
+        low > 0.0 || high < 0.0,
+    );
     let number = |value: f64| with_sign_in(value / scale, decimals, excludes_none);
-    (format!("{}{name}", number(value)), format!("{} to {}{name}", number(low), number(high)))
+    (
+        format!("{}{name}", number(value)),
+        format!("{} to {}{name}", number(low), number(high)),
+    )
 }
 
 /// Number of decimals for a figure with this half-width of its interval. The last decimal is the second digit
@@ -145,7 +188,14 @@ pub(super) fn with_sign_in(value: f64, decimals: usize, excludes_none: bool) -> 
     if !value.is_finite() {
         return NONE.to_owned();
     }
-    let digits = digits(value, if excludes_none { visible(value, decimals) } else { decimals });
+    let digits = digits(
+        value,
+        if excludes_none {
+            visible(value, decimals)
+        } else {
+            decimals
+        },
+    );
     let sign = match (is_zero(&digits), value) {
         (true, v) if excludes_none && v > 0.0 => return "> 0".to_owned(),
         (true, v) if excludes_none && v < 0.0 => return "< 0".to_owned(),

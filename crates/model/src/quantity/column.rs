@@ -18,34 +18,63 @@ const LEAST: f64 = 0.1;
 pub fn column(unit: Unit, values: &[Option<f64>]) -> Vec<String> {
     let (least, most) = range(values.iter().flatten().copied());
     let text = |value: f64| {
-        if most > least * SPAN_MAX { on_its_own(unit, value) } else { shared(unit, value, (least, most)) }
+        if most > least * SPAN_MAX {
+            on_its_own(unit, value)
+        } else {
+            shared(unit, value, (least, most))
+        }
     };
-    values.iter().map(|value| value.map_or_else(|| NONE.to_owned(), text)).collect()
+    values
+        .iter()
+        .map(|value| value.map_or_else(|| NONE.to_owned(), text))
+        .collect()
 }
 
 /// Returns the smallest and the largest of the positive figures.
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let positive = values.filter(|value| *value > 0.0);
-    positive.fold((f64::INFINITY, 0.0), |(least, most), value| (value.min(least), value.max(most)))
+    positive.fold((f64::INFINITY, 0.0), |(least, most), value| {
+        (value.min(least), value.max(most))
+    })
 }
 
 /// Formats a figure in the unit that fits the smallest and the largest figure of its column.
 fn shared(unit: Unit, value: f64, (least, most): (f64, f64)) -> String {
     let steps = unit.steps();
     let fits = step(steps, most);
-    let fits = if least < LEAST * steps[fits].0 { fits.saturating_sub(1) } else { fits };
+    let fits = if least < LEAST * steps[fits].0 {
+        fits.saturating_sub(1)
+    } else {
+        fits
+    };
     let (scale, name) = steps[fits];
     // Three digits for the largest figure, at least two for the smallest.
     let decimals = digits_after(most / scale, 3).max(digits_after(least / scale, 2));
-    format!("{}{name}", number(value / scale, if is_whole(unit, scale) { 0 } else { decimals }))
+    format!(
+        "{}{name}",
+        number(
+            value / scale,
+            if is_whole(unit, scale) { 0 } else { decimals }
+        )
+    )
 }
 
 /// Formats a value in its own unit, padded to the column width.
 fn on_its_own(unit: Unit, value: f64) -> String {
     let steps = unit.steps();
     let (scale, name) = in_unit(unit, value);
-    let widest = steps.iter().map(|(_, name)| name.chars().count()).max().unwrap_or(0);
-    format!("{}{name:>widest$}", number(value / scale, if is_whole(unit, scale) { 0 } else { DECIMALS }))
+    let widest = steps
+        .iter()
+        .map(|(_, name)| name.chars().count())
+        .max()
+        .unwrap_or(0);
+    format!(
+        "{}{name:>widest$}",
+        number(
+            value / scale,
+            if is_whole(unit, scale) { 0 } else { DECIMALS }
+        )
+    )
 }
 
 /// Formats a number with at most `decimals` decimals and three digits.
@@ -94,7 +123,10 @@ mod tests {
     use super::*;
 
     fn micros(values: &[f64]) -> Vec<String> {
-        column(Unit::Us, &values.iter().copied().map(Some).collect::<Vec<_>>())
+        column(
+            Unit::Us,
+            &values.iter().copied().map(Some).collect::<Vec<_>>(),
+        )
     }
 
     #[test]
@@ -111,7 +143,10 @@ mod tests {
 
     #[test]
     fn figures_too_far_apart_for_one_unit_have_each_its_own_below_each_other() {
-        assert_eq!(micros(&[4.0, 20_400.0, 21e6]), ["4.00 µs", "20.4 ms", "21.0  s"]);
+        assert_eq!(
+            micros(&[4.0, 20_400.0, 21e6]),
+            ["4.00 µs", "20.4 ms", "21.0  s"]
+        );
     }
 
     #[test]
@@ -119,14 +154,24 @@ mod tests {
         let half = |value: f64, half: f64| (value, Some((value - half, value + half)));
         let us = |all: &[(f64, Option<(f64, f64)>)]| {
             let text = differences(Unit::Us, all).into_iter();
-            text.map(|(value, ends)| format!("{value} {}", ends.unwrap_or_default())).collect::<Vec<_>>()
+            text.map(|(value, ends)| format!("{value} {}", ends.unwrap_or_default()))
+                .collect::<Vec<_>>()
         };
         assert_eq!(
             us(&[half(20_400.0, 690.0), half(-1_210.0, 40.0)]),
-            ["+20.40 ms +19.71 to +21.09 ms", "−1.210 ms −1.250 to −1.170 ms"]
+            [
+                "+20.40 ms +19.71 to +21.09 ms",
+                "−1.210 ms −1.250 to −1.170 ms"
+            ]
         );
-        assert_eq!(us(&[(20_400.0, None), (-31.25, None)]), ["+20400 µs ", "−31.2 µs "]);
+        assert_eq!(
+            us(&[(20_400.0, None), (-31.25, None)]),
+            ["+20400 µs ", "−31.2 µs "]
+        );
         // Too far apart for one.
-        assert_eq!(us(&[(20_400.0, None), (0.5, None)]), ["+20.4 ms ", "+0.50 µs "]);
+        assert_eq!(
+            us(&[(20_400.0, None), (0.5, None)]),
+            ["+20.4 ms ", "+0.50 µs "]
+        );
     }
 }

@@ -40,17 +40,33 @@ fn a_quantity_has_three_digits_and_the_unit_that_reads_best() {
         assert_eq!(quantity.to_string(), text, "{quantity:?}");
     }
     assert_eq!([many(1, "run"), many(1234, "run")], ["1 run", "1,234 runs"]);
-    assert_eq!([span(0.25), span(60.0), span(125.2), span(3780.0)], ["250ms", "1m", "2m5s", "1h3m"]);
-    let below = [share_below(0.005_552), share_below(0.1028), share_below(1e-7)];
+    assert_eq!(
+        [span(0.25), span(60.0), span(125.2), span(3780.0)],
+        ["250ms", "1m", "2m5s", "1h3m"]
+    );
+    let below = [
+        share_below(0.005_552),
+        share_below(0.1028),
+        share_below(1e-7),
+    ];
     assert_eq!(below, ["< 0.56 %", "< 10.3 %", "< 0.01 %"]);
 }
 
 #[test]
 fn a_difference_has_one_unit_and_the_digits_of_its_width() {
     let us = |value, low, high| difference(Unit::Us, value, low, high);
-    assert_eq!(us(23.06, 17.2, 29.1), ("+23.1 µs".into(), "+17.2 to +29.1 µs".into()));
-    assert_eq!(us(-0.214, -0.9, 0.47), ("−0.21 µs".into(), "−0.90 to +0.47 µs".into()));
-    assert_eq!(us(15_210.0, 14_900.0, 15_500.0), ("+15.21 ms".into(), "+14.90 to +15.50 ms".into()));
+    assert_eq!(
+        us(23.06, 17.2, 29.1),
+        ("+23.1 µs".into(), "+17.2 to +29.1 µs".into())
+    );
+    assert_eq!(
+        us(-0.214, -0.9, 0.47),
+        ("−0.21 µs".into(), "−0.90 to +0.47 µs".into())
+    );
+    assert_eq!(
+        us(15_210.0, 14_900.0, 15_500.0),
+        ("+15.21 ms".into(), "+14.90 to +15.50 ms".into())
+    );
     let mb = difference(Unit::Bytes, 45e6, -1e3, 9e7);
     assert_eq!(mb, ("+45 MB".into(), "±0 to +90 MB".into()));
 }
@@ -62,17 +78,31 @@ fn a_change_has_a_sign_and_no_false_precision() {
         ((0.9996, 0.989, 1.011), ("±0.0 %", "−1.1 % to +1.1 %")),
         ((1.0042, 1.0021, 1.0063), ("+0.42 %", "+0.21 % to +0.63 %")),
         ((0.02134, 0.003, 9.0), ("×0.021", "×0.0030 to ×9.0")),
-        ((1.149288, 1.149288, 1.149288), ("+14.9 %", "+14.9 % to +14.9 %")),
-        ((10.585106, 10.585106, 10.585106), ("×10.59", "×10.59 to ×10.59")),
+        (
+            (1.149288, 1.149288, 1.149288),
+            ("+14.9 %", "+14.9 % to +14.9 %"),
+        ),
+        (
+            (10.585106, 10.585106, 10.585106),
+            ("×10.59", "×10.59 to ×10.59"),
+        ),
         ((4.123, 3.9, 4.5), ("×4.12", "×3.90 to ×4.50")),
         ((16.54, 15.2, 18.0), ("×16.5", "×15.2 to ×18.0")),
         ((0.0607, 0.0585, 0.0631), ("×0.0607", "×0.0585 to ×0.0631")),
     ];
     for ((ratio, low, high), (value, ends)) in cases {
-        assert_eq!(interval(ratio, low, high), (value.to_owned(), ends.to_owned()));
+        assert_eq!(
+            interval(ratio, low, high),
+            (value.to_owned(), ends.to_owned())
+        );
     }
     assert_eq!(
-        [change_alone(1.04, 0), change_alone(0.88, 1), change_alone(14.12, 0), change_alone(0.0312, 0)],
+        [
+            change_alone(1.04, 0),
+            change_alone(0.88, 1),
+            change_alone(14.12, 0),
+            change_alone(0.0312, 0)
+        ],
         ["+4 %", "−12.0 %", "×14.1", "×0.031"]
     );
 }
@@ -116,7 +146,10 @@ fn an_interval_without_zero_shows_none() {
 #[test]
 fn nouns_go_with_their_numbers() {
     let nouns = ["run", "process", "entry", "day", "match"];
-    assert_eq!(nouns.map(|noun| many(1, noun)), ["1 run", "1 process", "1 entry", "1 day", "1 match"]);
+    assert_eq!(
+        nouns.map(|noun| many(1, noun)),
+        ["1 run", "1 process", "1 entry", "1 day", "1 match"]
+    );
     assert_eq!(
         nouns.map(|noun| many(2, noun)),
         ["2 runs", "2 processes", "2 entries", "2 days", "2 matches"]
@@ -124,13 +157,22 @@ fn nouns_go_with_their_numbers() {
     assert_eq!(counted(1200_u32, "request").to_string(), "1,200 requests");
 }
 
-const UNITS: [Unit; 7] =
-    [Unit::PerS, Unit::Us, Unit::Bytes, Unit::Share, Unit::Ratio, Unit::Count, Unit::Number];
+const UNITS: [Unit; 7] = [
+    Unit::PerS,
+    Unit::Us,
+    Unit::Bytes,
+    Unit::Share,
+    Unit::Ratio,
+    Unit::Count,
+    Unit::Number,
+];
 
 /// Returns the numbers in a text, without signs.
 fn numbers(text: &str) -> Vec<&str> {
     let parts = text.split(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ','));
-    parts.filter(|part| part.contains(|c: char| c.is_ascii_digit())).collect()
+    parts
+        .filter(|part| part.contains(|c: char| c.is_ascii_digit()))
+        .collect()
 }
 
 fn parsed(number: &str) -> f64 {
@@ -139,9 +181,13 @@ fn parsed(number: &str) -> f64 {
 
 /// Half a unit in the last place. Whole numbers above a thousand are rounded to three digits.
 fn rounding(number: &str) -> f64 {
-    let decimals = number.split_once('.').map(|(_, decimals)| decimals.len() as i32);
+    let decimals = number
+        .split_once('.')
+        .map(|(_, decimals)| decimals.len() as i32);
     let whole = number.replace(',', "").len() as i32;
-    let place = decimals.map_or(10_f64.powi((whole - 3).max(0)), |decimals| 10_f64.powi(-decimals));
+    let place = decimals.map_or(10_f64.powi((whole - 3).max(0)), |decimals| {
+        10_f64.powi(-decimals)
+    });
     place * 0.500_001
 }
 
@@ -149,15 +195,22 @@ fn rounding(number: &str) -> f64 {
 #[track_caller]
 fn assert_readable(text: &str) {
     for number in numbers(text) {
-        let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        let decimals = number
+            .split_once('.')
+            .map_or(0, |(_, decimals)| decimals.len());
         assert!(decimals < 6, "{text}");
     }
     for (at, sign) in text.match_indices(['−', '+', '×']) {
         let rest = &text[at + sign.len()..];
-        let end = rest.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ',')).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ','))
+            .unwrap_or(rest.len());
         assert!(end == 0 || parsed(&rest[..end]) > 0.0, "{text}");
     }
-    assert!(!["NaN", "inf", "-"].iter().any(|bad| text.contains(bad)), "{text}");
+    assert!(
+        !["NaN", "inf", "-"].iter().any(|bad| text.contains(bad)),
+        "{text}"
+    );
 }
 
 /// Asserts that a text, or the bound it gives, equals this value up to rounding. `scale` converts the number
@@ -170,20 +223,31 @@ fn assert_says(text: &str, scale: f64, value: f64) {
     match text.trim().chars().next() {
         Some('<') => assert!(value <= seen + 1e-12, "{text}: {value}"),
         Some('>') => assert!(value >= seen - 1e-12, "{text}: {value}"),
-        _ => assert!((value - seen).abs() <= within + 1e-9 * value.abs(), "{text}: {value}"),
+        _ => assert!(
+            (value - seen).abs() <= within + 1e-9 * value.abs(),
+            "{text}: {value}"
+        ),
     }
 }
 
 /// Returns the scale of the unit in the text.
 fn scale_of(unit: Unit, text: &str) -> f64 {
-    unit.steps().iter().find(|(_, name)| text.ends_with(name)).unwrap().0
+    unit.steps()
+        .iter()
+        .find(|(_, name)| text.ends_with(name))
+        .unwrap()
+        .0
 }
 
 /// Like [`assert_says`], for a ratio.
 #[track_caller]
 fn assert_says_ratio(text: &str, ratio: f64) {
     assert_readable(text);
-    if text.contains('×') { assert_says(text, 1.0, ratio) } else { assert_says(text, 0.01, ratio - 1.0) }
+    if text.contains('×') {
+        assert_says(text, 1.0, ratio)
+    } else {
+        assert_says(text, 0.01, ratio - 1.0)
+    }
 }
 
 fn sizes() -> impl Strategy<Value = f64> {

@@ -22,7 +22,10 @@ fn a_limit_is_read_with_its_figure_side_and_unit() {
         ("failed < 0.1%", 0.001, false),
     ] {
         let limit = limit(text).unwrap();
-        assert!((limit.bound.value() - value).abs() < 1e-9 * value, "{text}: {limit:?}");
+        assert!(
+            (limit.bound.value() - value).abs() < 1e-9 * value,
+            "{text}: {limit:?}"
+        );
         assert_eq!(limit.bound.is_change(), is_change, "{text}");
     }
 }
@@ -35,7 +38,10 @@ fn what_is_no_limit_says_why_and_what_would_be_one() {
         ("p99 < ms", "has no number that can be read"),
         ("p99 < 1e3ms", "has a unit that is not known"),
         ("p99 < .5ms", "has no number that can be read"),
-        ("p99 < 99999999999999999999ms", "has no number that can be read"),
+        (
+            "p99 < 99999999999999999999ms",
+            "has no number that can be read",
+        ),
         ("p99 < +50ms", "is an amount with a sign"),
         ("p99 < --5%", "has more than one sign"),
         ("p99 < −5%", "has no number that can be read"),
@@ -45,7 +51,10 @@ fn what_is_no_limit_says_why_and_what_would_be_one() {
         ("cpu_per_request < +10001%", "at most +10000%"),
         ("failed < 100%", "below 100%"),
         ("failed < 5ms", "is in ms"),
-        ("p98 < 50ms", "the quantiles are p50, p75, p90, p95, p99, p99.5, p99.9"),
+        (
+            "p98 < 50ms",
+            "the quantiles are p50, p75, p90, p95, p99, p99.5, p99.9",
+        ),
         ("peak_rss < 50MB", "there is no figure `peak_rss`"),
         ("", "there is no figure ``"),
         ("< 50ms", "there is no figure ``"),
@@ -57,19 +66,27 @@ fn what_is_no_limit_says_why_and_what_would_be_one() {
 
 fn any_limit() -> impl Strategy<Value = Limit> {
     let figure = proptest::sample::select(LimitFigure::all().collect::<Vec<_>>());
-    (figure, any::<bool>(), 1u32..999_999, 0u32..4, any::<proptest::sample::Index>()).prop_map(
-        |(figure, change, digits, decimals, unit)| {
+    (
+        figure,
+        any::<bool>(),
+        1u32..999_999,
+        0u32..4,
+        any::<proptest::sample::Index>(),
+    )
+        .prop_map(|(figure, change, digits, decimals, unit)| {
             let number = f64::from(digits) / 10_f64.powi(decimals as i32);
             let thousandths = f64::from(digits % 99_998 + 1) / 1e3;
-            let units: Vec<&AmountUnit> = UNITS.iter().filter(|unit| unit.counts == figure.unit()).collect();
+            let units: Vec<&AmountUnit> = UNITS
+                .iter()
+                .filter(|unit| unit.counts == figure.unit())
+                .collect();
             let bound = match figure {
                 LimitFigure::Failed => Bound::Amount(thousandths, &UNITS[7]),
                 _ if change => Bound::Change((f64::from(digits) - 98_999.0) / 1e3),
                 _ => Bound::Amount(number, units[unit.index(units.len())]),
             };
             Limit { figure, bound }
-        },
-    )
+        })
 }
 
 proptest! {
@@ -117,14 +134,27 @@ peak_memory = "< +1%"
 #[test]
 fn limits_are_about_candidates_unless_they_name_something_and_names_take_the_place_of_the_rest() {
     let plan = crate::parse(FILE, Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let line = |entry: &GateEntry| FILE.lines().nth(entry.line.unwrap() as usize - 1).unwrap().to_owned();
+    let line = |entry: &GateEntry| {
+        FILE.lines()
+            .nth(entry.line.unwrap() as usize - 1)
+            .unwrap()
+            .to_owned()
+    };
     let name = |subject| match subject {
         LimitSubject::Comparison(index) => plan.comparisons[index].label.clone(),
         LimitSubject::Variant(index) => plan.variants[index].name.clone(),
     };
     let told = |entry: &GateEntry| {
-        assert!(line(entry).contains(&entry.limit.bound.to_string()), "{entry:?}: {}", line(entry));
-        let names: Vec<String> = plan.gated(entry, &plan.gate).into_iter().map(name).collect();
+        assert!(
+            line(entry).contains(&entry.limit.bound.to_string()),
+            "{entry:?}: {}",
+            line(entry)
+        );
+        let names: Vec<String> = plan
+            .gated(entry, &plan.gate)
+            .into_iter()
+            .map(name)
+            .collect();
         format!("{}: {}", entry.limit, names.join(", "))
     };
     let told: Vec<String> = plan.gate.iter().map(told).collect();
@@ -142,16 +172,27 @@ fn limits_are_about_candidates_unless_they_name_something_and_names_take_the_pla
         ]
     );
     let kept = serde_json::to_value(&plan.gate[4]).unwrap();
-    assert_eq!(kept, serde_json::json!({ "limit": "throughput > -10%", "of": "views", "line": 19 }));
-    assert_eq!(serde_json::from_value::<GateEntry>(kept).unwrap(), plan.gate[4]);
+    assert_eq!(
+        kept,
+        serde_json::json!({ "limit": "throughput > -10%", "of": "views", "line": 19 })
+    );
+    assert_eq!(
+        serde_json::from_value::<GateEntry>(kept).unwrap(),
+        plan.gate[4]
+    );
 }
 
 #[test]
 fn a_maximal_regression_is_a_limit_for_each_metric_with_a_verdict() {
-    let text = FILE.replace("compare =", "metric = [\"throughput\", \"peak_memory\"]\ncompare =");
+    let text = FILE.replace(
+        "compare =",
+        "metric = [\"throughput\", \"peak_memory\"]\ncompare =",
+    );
     let plan = crate::parse(&text, Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let limits: Vec<String> =
-        max_regression(&plan.design, 0.025).iter().map(|entry| entry.limit.to_string()).collect();
+    let limits: Vec<String> = max_regression(&plan.design, 0.025)
+        .iter()
+        .map(|entry| entry.limit.to_string())
+        .collect();
     assert_eq!(limits, ["throughput > -2.5%", "peak_memory < +2.5%"]);
 }
 
@@ -164,7 +205,10 @@ fn names_of_several_levels_are_ambiguous() {
         )
     };
     let problems = crate::parse(&file("on"), Path::new("/")).unwrap_err();
-    assert_eq!(problems[0].message, "`gate.of`: `on` is a level of `cache` and of `gzip`");
+    assert_eq!(
+        problems[0].message,
+        "`gate.of`: `on` is a level of `cache` and of `gzip`"
+    );
     let hint = "write [gate.of.\"cache=on\"] or [gate.of.\"gzip=on\"]";
     assert_eq!(problems[0].hint.as_deref(), Some(hint));
     let plan = crate::parse(&file("gzip=on"), Path::new("/")).unwrap();
@@ -174,7 +218,11 @@ fn names_of_several_levels_are_ambiguous() {
         LimitSubject::Variant(index) => *index,
     });
     assert!(!about.is_empty());
-    assert!(candidates.into_iter().all(|index| plan.variants[index].levels["gzip"] == "on"));
+    assert!(
+        candidates
+            .into_iter()
+            .all(|index| plan.variants[index].levels["gzip"] == "on")
+    );
 }
 
 #[test]
@@ -187,12 +235,25 @@ fn ramps_have_one_kind_of_rate() {
     for rate in ["100..60%", "60%..100"] {
         let text = file(rate);
         let problems = crate::parse(&text, Path::new("/")).unwrap_err();
-        assert_eq!(&text[problems[0].span.clone()], format!("\"{rate}\""), "{problems:?}");
-        assert!(problems[0].message.contains("to a share of saturation or back"), "{problems:?}");
+        assert_eq!(
+            &text[problems[0].span.clone()],
+            format!("\"{rate}\""),
+            "{problems:?}"
+        );
+        assert!(
+            problems[0]
+                .message
+                .contains("to a share of saturation or back"),
+            "{problems:?}"
+        );
     }
     let is_refused = |rate: &str| {
-        let problems = crate::parse(&file(rate), Path::new("/")).err().unwrap_or_default();
-        problems.iter().any(|problem| problem.message.contains("or back"))
+        let problems = crate::parse(&file(rate), Path::new("/"))
+            .err()
+            .unwrap_or_default();
+        problems
+            .iter()
+            .any(|problem| problem.message.contains("or back"))
     };
     assert!(!is_refused("100..600") && !is_refused("20%..60%"));
 }
@@ -206,7 +267,10 @@ fn numbers_of_variables_keep_their_text() {
         let command = plan.variants[index].services[0].command().unwrap();
         command.env.values().cloned().collect::<Vec<_>>().join(" ")
     };
-    assert_eq!([env(0), env(1)], ["1.50 1e3 0x10 1_000 true", "2 1e3 0x10 1_000 true"]);
+    assert_eq!(
+        [env(0), env(1)],
+        ["1.50 1e3 0x10 1_000 true", "2 1e3 0x10 1_000 true"]
+    );
 }
 
 #[test]
@@ -214,7 +278,10 @@ fn quantiles_of_other_tools_get_a_hint() {
     for (text, hint) in [
         ("p(95)<200", "write \"p95 < 200ms\""),
         ("p(99.9) < 1s", "write \"p99.9 < 1s\""),
-        ("p97 < 20ms", "the quantiles are p50, p75, p90, p95, p99, p99.5, p99.9"),
+        (
+            "p97 < 20ms",
+            "the quantiles are p50, p75, p90, p95, p99, p99.5, p99.9",
+        ),
     ] {
         let problem = limit(text).expect_err("it is refused");
         assert!(problem.contains(hint), "{problem}");

@@ -233,7 +233,10 @@ pub struct ReadyResponse {
 
 impl Default for ReadyResponse {
     fn default() -> Self {
-        Self { path: "/".to_owned(), expected: Vec::new() }
+        Self {
+            path: "/".to_owned(),
+            expected: Vec::new(),
+        }
     }
 }
 
@@ -290,9 +293,15 @@ impl fmt::Display for ServicePort {
 impl fmt::Display for Deployed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Service {}", self.service)?;
-        self.namespace.iter().try_for_each(|namespace| write!(formatter, " in {namespace}"))?;
-        self.port.iter().try_for_each(|port| write!(formatter, ", port {port}"))?;
-        self.context.iter().try_for_each(|context| write!(formatter, ", of the context {context}"))
+        self.namespace
+            .iter()
+            .try_for_each(|namespace| write!(formatter, " in {namespace}"))?;
+        self.port
+            .iter()
+            .try_for_each(|port| write!(formatter, ", port {port}"))?;
+        self.context
+            .iter()
+            .try_for_each(|context| write!(formatter, ", of the context {context}"))
     }
 }
 
@@ -315,7 +324,8 @@ impl Service {
 
     /// Whether it is started, and nothing says where it will listen.
     pub fn chooses_port(&self) -> bool {
-        self.command().is_some_and(|command| command.chooses_port(&self.name))
+        self.command()
+            .is_some_and(|command| command.chooses_port(&self.name))
     }
 
     /// Where it runs already and is found by a URL.
@@ -350,31 +360,54 @@ impl ServiceCommand {
     /// variable PORT all the same.
     fn chooses_port(&self, service: &str) -> bool {
         let own = format!("{service}.port");
-        let is_port = |placeholder: &Placeholder<'_>| placeholder.name == "port" || placeholder.name == own;
+        let is_port =
+            |placeholder: &Placeholder<'_>| placeholder.name == "port" || placeholder.name == own;
         let is_known = self.port.or(self.listens_on).is_some();
         !is_known && self.container.is_none() && !self.placeholders().iter().any(is_port)
     }
 
     /// The ports that no other process may have while it runs, as far as they are known before it starts.
     pub fn own_ports(&self) -> impl Iterator<Item = u16> {
-        self.port.into_iter().chain(self.listens_on).chain(self.other_ports.iter().copied())
+        self.port
+            .into_iter()
+            .chain(self.listens_on)
+            .chain(self.other_ports.iter().copied())
     }
 
     /// The placeholders of its texts.
     pub(crate) fn placeholders(&self) -> Vec<Placeholder<'_>> {
-        let CommandTexts { words, env, templates } = self.texts();
-        let texts = words.iter().chain(env.values()).flat_map(|text| placeholders(text));
-        texts.chain(templates.values().flat_map(|text| template_placeholders(text))).collect()
+        let CommandTexts {
+            words,
+            env,
+            templates,
+        } = self.texts();
+        let texts = words
+            .iter()
+            .chain(env.values())
+            .flat_map(|text| placeholders(text));
+        texts
+            .chain(
+                templates
+                    .values()
+                    .flat_map(|text| template_placeholders(text)),
+            )
+            .collect()
     }
 
     /// The texts in which placeholders and secrets may stand.
     pub(crate) fn texts(&self) -> CommandTexts<&[String], &BTreeMap<String, String>> {
-        CommandTexts { words: &self.command, env: &self.env, templates: &self.templates }
+        CommandTexts {
+            words: &self.command,
+            env: &self.env,
+            templates: &self.templates,
+        }
     }
 
     /// The same, to be changed. Every field is named, so that a new one does not compile before somebody has decided whether it is such a
     /// text.
-    pub(crate) fn texts_mut(&mut self) -> CommandTexts<&mut [String], &mut BTreeMap<String, String>> {
+    pub(crate) fn texts_mut(
+        &mut self,
+    ) -> CommandTexts<&mut [String], &mut BTreeMap<String, String>> {
         let ServiceCommand {
             command,
             env,
@@ -391,7 +424,11 @@ impl ServiceCommand {
             workers: _,
             pmx: _,
         } = self;
-        CommandTexts { words: command, env, templates }
+        CommandTexts {
+            words: command,
+            env,
+            templates,
+        }
     }
 }
 
@@ -409,14 +446,20 @@ impl Variant {
     /// Records where services without a port of their own were found. They are expected there from now on.
     pub fn pin(&mut self, started: &[ServiceStarted]) {
         for seen in started {
-            let of_it = self.services.iter_mut().filter(|service| service.name == seen.service);
+            let of_it = self
+                .services
+                .iter_mut()
+                .filter(|service| service.name == seen.service);
             for service in of_it.filter(|service| service.chooses_port() || seen.found.is_some()) {
-                let Some(command) = service.command_mut() else { continue };
+                let Some(command) = service.command_mut() else {
+                    continue;
+                };
                 command.other_ports.clone_from(&seen.other_ports);
                 if let Some(found) = &seen.found {
                     command.address = found.address.or(command.address);
-                    command.listens_on =
-                        Some(seen.port).filter(|port| *port != found.given).or(command.listens_on);
+                    command.listens_on = Some(seen.port)
+                        .filter(|port| *port != found.given)
+                        .or(command.listens_on);
                 }
             }
         }
@@ -425,11 +468,18 @@ impl Variant {
     /// The response that shows that the entry is ready.
     pub fn ready_response(&self) -> ReadyResponse {
         let requests = &self.load.requests;
-        let own = requests.iter().filter_map(|request| request.expect.as_ref());
-        let statuses = std::iter::once(&self.expect).chain(own).flat_map(|contract| &contract.status);
+        let own = requests
+            .iter()
+            .filter_map(|request| request.expect.as_ref());
+        let statuses = std::iter::once(&self.expect)
+            .chain(own)
+            .flat_map(|contract| &contract.status);
         let is_plain = |request: &&Request| request.method == "GET" && !request.path.contains('{');
         // Without a session a path of users would be refused.
-        let path = requests.iter().find(is_plain).filter(|_| !self.load.has_users());
+        let path = requests
+            .iter()
+            .find(is_plain)
+            .filter(|_| !self.load.has_users());
         ReadyResponse {
             path: path.map_or("/", |request| &request.path).to_owned(),
             expected: statuses.copied().filter(|status| *status >= 500).collect(),
@@ -438,7 +488,9 @@ impl Variant {
 
     /// The service that gets the load; `None` only in plans that nobody has checked.
     pub fn entry_service(&self) -> Option<&Service> {
-        self.services.iter().find(|service| service.name == self.entry)
+        self.services
+            .iter()
+            .find(|service| service.name == self.entry)
     }
 
     /// The Service of a cluster that it loads, where it loads one.
@@ -448,7 +500,8 @@ impl Variant {
 
     /// Whether what it loads runs already and is neither started nor stopped.
     pub fn runs_already(&self) -> bool {
-        self.entry_service().is_some_and(|entry| entry.command().is_none())
+        self.entry_service()
+            .is_some_and(|entry| entry.command().is_none())
     }
 }
 

@@ -11,31 +11,44 @@ const SENT: [&str; 4] = ["path", "url", "ready", "body"];
 
 /// Marks that a file has from a record: what they stand for was not kept.
 pub(crate) fn lost(tree: &TomlNode) -> Vec<Problem> {
-    let is_mark =
-        |text: &str| text.split(MARK).skip(1).any(|rest| rest.split(']').next().is_some_and(key::is_hash));
+    let is_mark = |text: &str| {
+        text.split(MARK)
+            .skip(1)
+            .any(|rest| rest.split(']').next().is_some_and(key::is_hash))
+    };
     // The question of a comparison names its variants, and variants without a name are called by their words.
     let question = tree.entry(&["question"]).map(|entry| &entry.node.span);
-    let lost = leaves(tree).into_iter().filter(|leaf| is_mark(&leaf.text) && Some(&leaf.span) != question);
+    let lost = leaves(tree)
+        .into_iter()
+        .filter(|leaf| is_mark(&leaf.text) && Some(&leaf.span) != question);
     let message = "a secret stood here, which the record does not have";
     let hint = "write {env.NAME} or {file.PATH}, and set the variable or make the file";
-    let problem = |leaf: Leaf| Problem::new(leaf.span, message, "its value was not kept").with_hint(hint);
+    let problem =
+        |leaf: Leaf| Problem::new(leaf.span, message, "its value was not kept").with_hint(hint);
     lost.map(problem).collect()
 }
 
 /// Whether the text of an experiment file has secrets that were typed.
 pub fn has_secrets(text: &str) -> bool {
-    leaves_of(text).iter().any(|leaf| !secret_parts(leaf.field(), &leaf.text).is_empty())
+    leaves_of(text)
+        .iter()
+        .any(|leaf| !secret_parts(leaf.field(), &leaf.text).is_empty())
 }
 
 /// The text of an experiment file, or of a flag, as it is shown with its problems: a star for each byte of what looks like a secret.
 pub fn veiled(text: &str) -> String {
     let mut veiled = text.as_bytes().to_vec();
     let leaves = leaves_of(text);
-    let of_file = leaves.iter().filter(|leaf| !secret_parts(leaf.field(), &leaf.text).is_empty());
+    let of_file = leaves
+        .iter()
+        .filter(|leaf| !secret_parts(leaf.field(), &leaf.text).is_empty());
     let of_file = of_file.map(|leaf| leaf.span.clone());
     // Comments, flags, and what is no TOML because of the problem that is shown.
     for span in of_file.chain(secret_parts(Field::Text, text)) {
-        veiled[span].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'*');
+        veiled[span]
+            .iter_mut()
+            .filter(|byte| **byte != b'\n')
+            .for_each(|byte| *byte = b'*');
     }
     String::from_utf8(veiled).unwrap_or_default()
 }
@@ -47,8 +60,14 @@ impl Secrets {
         let mut from = 0;
         let mut leaves = leaves_of(text);
         leaves.sort_by_key(|leaf| leaf.span.start);
-        let between =
-            |text: &str| comments_masked(&self.sought.without_whole(text).unwrap_or_else(|| text.to_owned()));
+        let between = |text: &str| {
+            comments_masked(
+                &self
+                    .sought
+                    .without_whole(text)
+                    .unwrap_or_else(|| text.to_owned()),
+            )
+        };
         for leaf in leaves {
             let masked = self.mask_field(leaf.field(), &leaf.text);
             if masked != leaf.text && leaf.span.start >= from {
@@ -100,7 +119,9 @@ impl Leaf {
 
 /// The leaves of a text; none where it is not TOML.
 fn leaves_of(text: &str) -> Vec<Leaf> {
-    TomlNode::parse(text).map(|tree| leaves(&tree)).unwrap_or_default()
+    TomlNode::parse(text)
+        .map(|tree| leaves(&tree))
+        .unwrap_or_default()
 }
 
 fn leaves(tree: &TomlNode) -> Vec<Leaf> {
@@ -110,7 +131,11 @@ fn leaves(tree: &TomlNode) -> Vec<Leaf> {
 }
 
 fn walk(node: &TomlNode, place: &TextPlace, within: &str, found: &mut Vec<Leaf>) {
-    let leaf = |text: &String| Leaf { span: node.span.clone(), text: text.clone(), place: place.clone() };
+    let leaf = |text: &String| Leaf {
+        span: node.span.clone(),
+        text: text.clone(),
+        place: place.clone(),
+    };
     match &node.value {
         Value::String(text) => found.push(leaf(text)),
         Value::Integer(_, text) | Value::Float(_, text) if matches!(place, TextPlace::Named(_)) => {
@@ -119,7 +144,11 @@ fn walk(node: &TomlNode, place: &TextPlace, within: &str, found: &mut Vec<Leaf>)
         Value::Integer(..) | Value::Float(..) | Value::Boolean(_) | Value::Unusable(_) => {}
         Value::Array(items) => {
             let word = |item: &TomlNode| {
-                if let Value::String(word) = &item.value { word.clone() } else { String::new() }
+                if let Value::String(word) = &item.value {
+                    word.clone()
+                } else {
+                    String::new()
+                }
             };
             let words: Vec<String> = items.iter().map(word).collect();
             for (item, flag) in items.iter().zip(secret_flags(&words)) {

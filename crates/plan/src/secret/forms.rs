@@ -19,16 +19,25 @@ pub(super) fn values(typed: &str) -> BTreeSet<String> {
         values.extend(parameters(&text));
         values.extend(elements(&text));
         let cookies = text.split(';').filter(|_| text.contains('='));
-        values.extend(cookies.filter_map(|cookie| Some(cookie.split_once('=')?.1.trim().to_owned())));
+        values
+            .extend(cookies.filter_map(|cookie| Some(cookie.split_once('=')?.1.trim().to_owned())));
         if let Some((_, password)) = text.split_once(':') {
             values.extend(String::from_utf8(percent_decoded(password.trim())));
             values.insert(password.trim().to_owned());
         }
         // What joins it to a placeholder is not said with it.
         let inside = text.trim_matches(|c: char| "-._:/|,;".contains(c));
-        values.extend(Some(inside).filter(|inside| is_likely(inside)).map(str::to_owned));
+        values.extend(
+            Some(inside)
+                .filter(|inside| is_likely(inside))
+                .map(str::to_owned),
+        );
         // A brace in it is taken for that of a placeholder, whose name a message has.
-        values.extend(text.split(['{', '}']).filter(|name| is_likely(name)).map(str::to_owned));
+        values.extend(
+            text.split(['{', '}'])
+                .filter(|name| is_likely(name))
+                .map(str::to_owned),
+        );
         // Of a line that goes on behind the value, such as that of a script.
         let word = text.split([' ', '\t', ';']).next().unwrap_or_default();
         values.extend(Some(word).filter(|word| is_likely(word)).map(str::to_owned));
@@ -48,11 +57,18 @@ pub(super) fn decoded(typed: &str) -> BTreeSet<String> {
         values.extend(String::from_utf8(percent_decoded(text)));
         values.extend(String::from_utf8(percent_decoded(&text.replace('+', " "))));
         if text.contains(['\'', '"', '\\']) {
-            values.extend(shlex::split(text).filter(|words| words.len() == 1).into_iter().flatten());
+            values.extend(
+                shlex::split(text)
+                    .filter(|words| words.len() == 1)
+                    .into_iter()
+                    .flatten(),
+            );
         }
         values.insert(from_xml(text));
         // YAML and SQL write an apostrophe twice.
-        let quoted = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+        let quoted = text
+            .strip_prefix('\'')
+            .and_then(|rest| rest.strip_suffix('\''));
         values.extend(quoted.map(|inside| inside.replace("''", "'")));
         values.extend(credentials(text));
     }
@@ -61,9 +77,18 @@ pub(super) fn decoded(typed: &str) -> BTreeSet<String> {
 
 /// Values with each of their lines, without those that are looked for nowhere and say nothing.
 fn with_lines(mut values: BTreeSet<String>) -> BTreeSet<String> {
-    let lines = |value: &String| value.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
+    let lines = |value: &String| {
+        value
+            .lines()
+            .map(|line| line.trim().to_owned())
+            .collect::<Vec<_>>()
+    };
     let lines: Vec<String> = values.iter().flat_map(lines).collect();
-    values.extend(lines.into_iter().filter(|line| line.len() >= SOUGHT_BYTES_MIN));
+    values.extend(
+        lines
+            .into_iter()
+            .filter(|line| line.len() >= SOUGHT_BYTES_MIN),
+    );
     values.remove("");
     values
 }
@@ -100,13 +125,26 @@ fn parameters(text: &str) -> impl Iterator<Item = String> {
 }
 
 fn from_xml(text: &str) -> String {
-    let cdata = text.trim().strip_prefix("<![CDATA[").and_then(|rest| rest.strip_suffix("]]>"));
+    let cdata = text
+        .trim()
+        .strip_prefix("<![CDATA[")
+        .and_then(|rest| rest.strip_suffix("]]>"));
     if let Some(plain) = cdata {
         return plain.to_owned();
     }
-    let entities =
-        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&#39;", "'"), ("&amp;", "&")];
-    entities.iter().fold(text.to_owned(), |text, (entity, plain)| text.replace(entity, plain))
+    let entities = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&apos;", "'"),
+        ("&#39;", "'"),
+        ("&amp;", "&"),
+    ];
+    entities
+        .iter()
+        .fold(text.to_owned(), |text, (entity, plain)| {
+            text.replace(entity, plain)
+        })
 }
 
 /// The strings of a list or table that stands as a value.
@@ -136,12 +174,24 @@ pub(super) fn forms(value: &str) -> BTreeSet<String> {
     let percent = percent_encoded(value);
     let component = ["!", "'", "(", ")", "*"]
         .iter()
-        .fold(percent.clone(), |text, c| text.replace(&format!("%{:02X}", c.as_bytes()[0]), c));
-    let html = [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\"", "&quot;")];
-    let html = html.iter().fold(value.to_owned(), |text, (plain, coded)| text.replace(plain, coded));
+        .fold(percent.clone(), |text, c| {
+            text.replace(&format!("%{:02X}", c.as_bytes()[0]), c)
+        });
+    let html = [
+        ("&", "&amp;"),
+        ("<", "&lt;"),
+        (">", "&gt;"),
+        ("\"", "&quot;"),
+    ];
+    let html = html.iter().fold(value.to_owned(), |text, (plain, coded)| {
+        text.replace(plain, coded)
+    });
     let toml = toml::Value::String(value.to_owned()).to_string();
-    let double =
-        ['\\', '"', '$', '`'].iter().fold(value.to_owned(), |text, c| text.replace(*c, &format!("\\{c}")));
+    let double = ['\\', '"', '$', '`']
+        .iter()
+        .fold(value.to_owned(), |text, c| {
+            text.replace(*c, &format!("\\{c}"))
+        });
     let mut forms = BTreeSet::from([
         value.to_owned(),
         value.replace('{', "{{"),
@@ -168,7 +218,10 @@ pub(super) fn forms(value: &str) -> BTreeSet<String> {
 /// The text inside one pair of quotes; the value itself may end with one, too.
 fn unquoted(text: &str) -> &str {
     let inside = |quote: &&str| text.strip_prefix(*quote)?.strip_suffix(*quote);
-    ["\"\"\"", "'''", "\"", "'"].iter().find_map(inside).unwrap_or(text)
+    ["\"\"\"", "'''", "\"", "'"]
+        .iter()
+        .find_map(inside)
+        .unwrap_or(text)
 }
 
 /// A text inside of the quotes of a JSON string.

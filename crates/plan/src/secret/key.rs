@@ -33,8 +33,13 @@ pub(super) fn is_hash(text: &str) -> bool {
 
 fn kept() -> io::Result<Vec<u8>> {
     // A relative path is to be ignored, says the XDG Base Directory Specification.
-    let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    let absolute = |name: &str| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let base = absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
     let folder = base.ok_or(io::ErrorKind::NotFound)?.join("proofload");
     let path = folder.join("key");
     read(&path).or_else(|_| make(&folder, &path))
@@ -42,14 +47,26 @@ fn kept() -> io::Result<Vec<u8>> {
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let key = read_file(path, KEY_BYTES as u64)?;
-    if key.len() == KEY_BYTES { Ok(key) } else { Err(io::ErrorKind::InvalidData.into()) }
+    if key.len() == KEY_BYTES {
+        Ok(key)
+    } else {
+        Err(io::ErrorKind::InvalidData.into())
+    }
 }
 
 /// It gets its name when it is whole, and the first that does so wins. What is there and is no key is replaced.
 fn make(folder: &Path, path: &Path) -> io::Result<Vec<u8>> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
     let draft = folder.join(format!("key.{}", process::id()));
-    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&draft)?;
+    let mut file = OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&draft)?;
     file.write_all(&random()?)?;
     if fs::hard_link(&draft, path).is_err() && read(path).is_err() {
         fs::rename(&draft, path)?;

@@ -4,19 +4,29 @@
 const NAMES: &str = "AUTHORIZATION COOKIE TOKEN SECRET PASSWORD PASSWD PASSPHRASE APIKEY ACCESSKEY PRIVATEKEY \
     CREDENTIAL SESSIONID SESSID REQUIREPASS";
 /// Other words that begin like one of these.
-const OTHERS: [&str; 6] = ["TOKENIZ", "TOKENISA", "TOKENISE", "TOKENISI", "SESSIONIDLE", "APIKEYCLOAK"];
+const OTHERS: [&str; 6] = [
+    "TOKENIZ",
+    "TOKENISA",
+    "TOKENISE",
+    "TOKENISI",
+    "SESSIONIDLE",
+    "APIKEYCLOAK",
+];
 /// Endings of names that say where a secret lies, and not what it is.
 const PLACES: [&str; 3] = ["_FILE", "_PATH", "_DIR"];
 /// Words beside TOKENS in names of numbers of tokens, as language models have them.
-const COUNTED: &str =
-    "MAX MIN NUM N NEW TOTAL LIMIT BUDGET COUNT CONTEXT INPUT OUTPUT PROMPT COMPLETION CACHED REASONING";
+const COUNTED: &str = "MAX MIN NUM N NEW TOTAL LIMIT BUDGET COUNT CONTEXT INPUT OUTPUT PROMPT COMPLETION CACHED REASONING";
 /// Digits of a number of tokens.
 const COUNT_DIGITS_MAX: usize = 9;
 
 /// Whether the value of such a variable, flag or field is a secret.
 pub fn is_secret_name(name: &str) -> bool {
     let parted = parted(name);
-    let joined = OTHERS.iter().fold(parted.replace('_', ""), |joined, other| joined.replace(other, " "));
+    let joined = OTHERS
+        .iter()
+        .fold(parted.replace('_', ""), |joined, other| {
+            joined.replace(other, " ")
+        });
     // `DB_PASS` and `MYSQL_PWD`, and neither `PASSENGERS` nor `OLDPWD`.
     let is_pass = parted == "PASS" || parted.ends_with("_PASS") || parted.contains("_PWD");
     let is_named = is_pass || NAMES.split(' ').any(|part| joined.contains(part));
@@ -31,7 +41,11 @@ pub(super) fn is_count(name: &str, value: &str) -> bool {
     }
     let parted = parted(name);
     let words: Vec<&str> = parted.split('_').filter(|word| !word.is_empty()).collect();
-    let is_counted = || words.iter().any(|word| COUNTED.split(' ').any(|counted| counted == *word));
+    let is_counted = || {
+        words
+            .iter()
+            .any(|word| COUNTED.split(' ').any(|counted| counted == *word))
+    };
     words == ["TOKENS"]
         || words.contains(&"TOKENS") && is_counted()
         || words.ends_with(&["TOKEN", "COUNT"])
@@ -46,7 +60,11 @@ fn parted(name: &str) -> String {
             parted.push('_');
         }
         before = c;
-        parted.push(if c.is_alphanumeric() { c.to_ascii_uppercase() } else { '_' });
+        parted.push(if c.is_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        });
     }
     parted
 }

@@ -47,7 +47,9 @@ fn parts_within(field: Field<'_>, text: &str, times: usize) -> Vec<Range<usize>>
         };
     }
     let mut found = assigned(text, field);
-    let others = users(text).chain(private_keys(text)).chain(encoded(field, text, times));
+    let others = users(text)
+        .chain(private_keys(text))
+        .chain(encoded(field, text, times));
     found.extend(others.map(|range| (range, false)));
     found.sort_by_key(|(range, _)| (range.start, usize::MAX - range.end));
     found.dedup_by(|(later, _), (before, _)| {
@@ -57,7 +59,10 @@ fn parts_within(field: Field<'_>, text: &str, times: usize) -> Vec<Range<usize>>
         }
         is_same
     });
-    found.into_iter().flat_map(|(range, is_list)| literal(text, range, field, is_list)).collect()
+    found
+        .into_iter()
+        .flat_map(|(range, is_list)| literal(text, range, field, is_list))
+        .collect()
 }
 
 /// Whether the value of a field is a list of pairs.
@@ -70,11 +75,18 @@ fn is_list(name: &str) -> bool {
 fn literal(text: &str, range: Range<usize>, field: Field<'_>, is_list: bool) -> Vec<Range<usize>> {
     let begin = range.start + scheme(&text[range.clone()]);
     let value = &text[begin..range.end];
-    let placed =
-        if matches!(field, Field::Template) { template_placeholders(value) } else { placeholders(value) };
+    let placed = if matches!(field, Field::Template) {
+        template_placeholders(value)
+    } else {
+        placeholders(value)
+    };
     let is_name = |c: char| c.is_alphanumeric() || "._-/".contains(c);
-    let is_placed = |found: &Placeholder<'_>| !found.name.is_empty() && found.name.chars().all(is_name);
-    let placed = placed.into_iter().filter(is_placed).map(|found| found.range);
+    let is_placed =
+        |found: &Placeholder<'_>| !found.name.is_empty() && found.name.chars().all(is_name);
+    let placed = placed
+        .into_iter()
+        .filter(is_placed)
+        .map(|found| found.range);
     let mut spared: Vec<Range<usize>> = placed.chain(marks(value)).collect();
     spared.sort_by_key(|range| range.start);
     let ends = spared.iter().map(|range| range.end);
@@ -82,7 +94,11 @@ fn literal(text: &str, range: Range<usize>, field: Field<'_>, is_list: bool) -> 
     let between = std::iter::once(0).chain(ends).zip(starts);
     let piece = |(start, end): (usize, usize)| {
         let piece = value.get(start..end)?;
-        let length = if is_list && end < value.len() { without_last_name(piece) } else { piece.len() };
+        let length = if is_list && end < value.len() {
+            without_last_name(piece)
+        } else {
+            piece.len()
+        };
         let is_value = spared.is_empty() || piece[..length].contains(char::is_alphanumeric);
         (length > 0 && is_value).then_some(begin + start..begin + start + length)
     };
@@ -94,15 +110,27 @@ fn without_last_name(piece: &str) -> usize {
     let last = piece.rfind([';', ',']).map_or(0, |sign| sign + 1);
     let name = piece[last..].trim_start().trim_end_matches('"');
     let is_token = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    let is_name = name.strip_suffix('=').is_some_and(|name| !name.is_empty() && name.chars().all(is_token));
-    if is_name { piece[..last].trim_end_matches([';', ',', ' ']).len() } else { piece.len() }
+    let is_name = name
+        .strip_suffix('=')
+        .is_some_and(|name| !name.is_empty() && name.chars().all(is_token));
+    if is_name {
+        piece[..last].trim_end_matches([';', ',', ' ']).len()
+    } else {
+        piece.len()
+    }
 }
 
 /// The length of the way of authorization that a value begins with.
 fn scheme(value: &str) -> usize {
-    let is_scheme =
-        |scheme: &&&str| value.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    SCHEMES.iter().find(is_scheme).map_or(0, |scheme| scheme.len())
+    let is_scheme = |scheme: &&&str| {
+        value
+            .get(..scheme.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    SCHEMES
+        .iter()
+        .find(is_scheme)
+        .map_or(0, |scheme| scheme.len())
 }
 
 /// Marks that stand for secrets already.
@@ -116,47 +144,65 @@ fn marks(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// User and password of URLs; the password alone if the user is known and a placeholder stands for the password.
 fn users(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let separators = ["://", ":\\/\\/"].into_iter().flat_map(|separator| text.match_indices(separator));
+    let separators = ["://", ":\\/\\/"]
+        .into_iter()
+        .flat_map(|separator| text.match_indices(separator));
     separators.filter_map(move |(at, colon)| {
         let begin = at + colon.len();
         let rest = &text[begin..];
-        let whole =
-            &rest[..rest.find(|c: char| c.is_whitespace() || "\"'`<>".contains(c)).unwrap_or(rest.len())];
+        let whole = &rest[..rest
+            .find(|c: char| c.is_whitespace() || "\"'`<>".contains(c))
+            .unwrap_or(rest.len())];
         let authority = &whole[..whole.find(['/', '?', '#']).unwrap_or(whole.len())];
         // A password may have such a character; a port and an address have not.
-        let is_port =
-            |port: &str| port.starts_with(['{', '[']) || port.bytes().all(|byte| byte.is_ascii_digit());
+        let is_port = |port: &str| {
+            port.starts_with(['{', '[']) || port.bytes().all(|byte| byte.is_ascii_digit())
+        };
         let is_broken = !authority.contains(['@', '['])
-            && authority.rsplit_once(':').is_some_and(|(_, port)| !is_port(port));
-        let user = if is_broken { whole } else { authority }.rfind('@').filter(|length| *length > 0)?;
-        let is_placed = placeholders(&rest[..user]).iter().any(|found| is_placeholder(found.name));
-        let password = rest[..user].find(':').filter(|_| is_placed).map_or(0, |colon| colon + 1);
+            && authority
+                .rsplit_once(':')
+                .is_some_and(|(_, port)| !is_port(port));
+        let user = if is_broken { whole } else { authority }
+            .rfind('@')
+            .filter(|length| *length > 0)?;
+        let is_placed = placeholders(&rest[..user])
+            .iter()
+            .any(|found| is_placeholder(found.name));
+        let password = rest[..user]
+            .find(':')
+            .filter(|_| is_placed)
+            .map_or(0, |colon| colon + 1);
         Some(begin + password..begin + user)
     })
 }
 
 /// Private keys as PEM has them (RFC 7468), without the lines around them.
 fn private_keys(text: &str) -> impl Iterator<Item = Range<usize>> {
-    text.match_indices("PRIVATE KEY-----").filter_map(|(at, label)| {
-        let begin = at + label.len();
-        let is_begin =
-            text[..at].rfind("-----").is_some_and(|dashes| text[dashes..at].starts_with("-----BEGIN"));
-        let length = text[begin..].find("-----END").unwrap_or(text.len() - begin);
-        let key = text[begin..begin + length].trim();
-        let start = begin + text[begin..].find(key).unwrap_or(0);
-        (is_begin && !key.is_empty()).then_some(start..start + key.len())
-    })
+    text.match_indices("PRIVATE KEY-----")
+        .filter_map(|(at, label)| {
+            let begin = at + label.len();
+            let is_begin = text[..at]
+                .rfind("-----")
+                .is_some_and(|dashes| text[dashes..at].starts_with("-----BEGIN"));
+            let length = text[begin..].find("-----END").unwrap_or(text.len() - begin);
+            let key = text[begin..begin + length].trim();
+            let start = begin + text[begin..].find(key).unwrap_or(0);
+            (is_begin && !key.is_empty()).then_some(start..start + key.len())
+        })
 }
 
 /// Words behind the name of a secret, or a way of authorization, that look like a secret, whatever stands between: of what was typed wrongly.
 pub(super) fn loose_parts(text: &str) -> Vec<Range<usize>> {
-    let (mut found, mut at, mut behind): (Vec<Range<usize>>, usize, Option<&str>) = (Vec::new(), 0, None);
+    let (mut found, mut at, mut behind): (Vec<Range<usize>>, usize, Option<&str>) =
+        (Vec::new(), 0, None);
     for word in text.split(char::is_whitespace) {
         if let Some(range) = password_as_port(word).filter(|_| behind.is_none()) {
             found.push(at + range.start..at + range.end);
         }
         let plain = word.trim_matches(|c: char| "\"'`:=,;-".contains(c));
-        let is_scheme = SCHEMES.iter().any(|scheme| scheme.trim_end().eq_ignore_ascii_case(plain));
+        let is_scheme = SCHEMES
+            .iter()
+            .any(|scheme| scheme.trim_end().eq_ignore_ascii_case(plain));
         let is_mark = marks(word).next().is_some();
         let is_flag = is_flag(word.trim_matches(['"', '\'', '`']));
         let is_value = behind.is_some_and(|name| !is_count(name, plain)) && is_likely(plain);
@@ -164,11 +210,17 @@ pub(super) fn loose_parts(text: &str) -> Vec<Range<usize>> {
             let begin = at + word.find(plain).unwrap_or(0);
             found.push(begin..begin + plain.len());
         }
-        let is_name =
-            plain.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c)) && is_secret_name(plain);
+        let is_name = plain
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+            && is_secret_name(plain);
         behind = (is_scheme || is_name).then_some(plain);
         // White space is one character, of one or more bytes.
-        at += word.len() + text[at + word.len()..].chars().next().map_or(0, char::len_utf8);
+        at += word.len()
+            + text[at + word.len()..]
+                .chars()
+                .next()
+                .map_or(0, char::len_utf8);
     }
     found
 }
@@ -176,10 +228,13 @@ pub(super) fn loose_parts(text: &str) -> Vec<Range<usize>> {
 /// What stands where a URL has its port and is no number: a password, of a URL without its host.
 fn password_as_port(word: &str) -> Option<Range<usize>> {
     let begin = word.find("://")? + "://".len();
-    let end = word[begin..].find(['/', '?', '#']).map_or(word.len(), |length| begin + length);
+    let end = word[begin..]
+        .find(['/', '?', '#'])
+        .map_or(word.len(), |length| begin + length);
     let colon = begin + word[begin..end].rfind(':')?;
     let port = &word[colon + 1..end];
-    let is_other = port.contains(['@', ']', '{', '$']) || port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_other =
+        port.contains(['@', ']', '{', '$']) || port.bytes().all(|byte| byte.is_ascii_digit());
     (!is_other).then_some(colon + 1..end)
 }
 
@@ -190,15 +245,23 @@ pub(super) fn is_likely(word: &str) -> bool {
 }
 
 /// Directives of nginx that say where requests are passed on to.
-const PASSES_ON: [&str; 6] =
-    ["proxy_pass", "fastcgi_pass", "uwsgi_pass", "scgi_pass", "grpc_pass", "memcached_pass"];
+const PASSES_ON: [&str; 6] = [
+    "proxy_pass",
+    "fastcgi_pass",
+    "uwsgi_pass",
+    "scgi_pass",
+    "grpc_pass",
+    "memcached_pass",
+];
 
 /// Values behind the names of secrets, and whether each is a list of pairs.
 fn assigned(text: &str, field: Field<'_>) -> Vec<(Range<usize>, bool)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let (mut found, mut from) = (Vec::new(), 0);
     while let Some(start) = text[from..].find(is_name).map(|at| from + at) {
-        let end = text[start..].find(|c| !is_name(c)).map_or(text.len(), |length| start + length);
+        let end = text[start..]
+            .find(|c| !is_name(c))
+            .map_or(text.len(), |length| start + length);
         from = end;
         let name = &text[start..end];
         if is_secret_name(name) && !PASSES_ON.contains(&name) {

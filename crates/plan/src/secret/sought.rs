@@ -26,7 +26,18 @@ const CUT_LINE_BYTES_MIN: usize = 40;
 /// What marks a cut, ours and that of others.
 const CUTS: [&str; 2] = ["…", "..."];
 /// What stands between a part of a secret and a cut: quotes, and what is left of a character.
-const AROUND: [char; 10] = ['"', '\'', '`', ')', ']', '}', '>', '\\', ' ', char::REPLACEMENT_CHARACTER];
+const AROUND: [char; 10] = [
+    '"',
+    '\'',
+    '`',
+    ')',
+    ']',
+    '}',
+    '>',
+    '\\',
+    ' ',
+    char::REPLACEMENT_CHARACTER,
+];
 
 /// A secret in one of its forms, and what stands in its place.
 #[derive(Clone, PartialEq)]
@@ -48,10 +59,19 @@ pub(super) struct Sought {
 impl Sought {
     pub fn new(mut all: Vec<Hidden>) -> Sought {
         all.sort_by_cached_key(|of| {
-            (Reverse(of.value.len()), of.value.clone(), Reverse(of.is_sought), of.instead.clone())
+            (
+                Reverse(of.value.len()),
+                of.value.clone(),
+                Reverse(of.is_sought),
+                of.instead.clone(),
+            )
         });
         all.dedup_by(|one, other| one.value == other.value);
-        let ends = SecretEnds::of(all.iter().filter(|of| of.is_sought).map(|of| of.value.as_bytes()));
+        let ends = SecretEnds::of(
+            all.iter()
+                .filter(|of| of.is_sought)
+                .map(|of| of.value.as_bytes()),
+        );
         Sought { all, ends }
     }
 
@@ -66,7 +86,10 @@ impl Sought {
 
     /// What stands in place of a secret that is all of a text.
     pub fn whole(&self, text: &str) -> Option<&str> {
-        self.all.iter().find(|hidden| hidden.value == text).map(|hidden| hidden.instead.as_str())
+        self.all
+            .iter()
+            .find(|hidden| hidden.value == text)
+            .map(|hidden| hidden.instead.as_str())
     }
 
     /// A text without any secret and without parts at its cuts; `None` if it has none.
@@ -78,7 +101,8 @@ impl Sought {
         // Parts first: a secret may have another one in it, without which its own part would not be known.
         let parts = self.parts(text);
         let without = (!parts.is_empty()).then(|| spliced(text, parts.into_iter()));
-        self.without_whole(without.as_deref().unwrap_or(text)).or(without)
+        self.without_whole(without.as_deref().unwrap_or(text))
+            .or(without)
     }
 
     /// A text without any secret, of which nobody has cut anything.
@@ -105,16 +129,27 @@ impl Sought {
         let mut found = Vec::new();
         for piece in pieces(text) {
             let inside = text[piece.range.clone()].trim_matches(AROUND);
-            let is_middle = piece.is_cut_before && piece.is_cut_behind && inside.len() >= PART_BYTES_MIN;
-            if let Some(around) = self.sought().find(|hidden| is_middle && hidden.value.contains(inside)) {
+            let is_middle =
+                piece.is_cut_before && piece.is_cut_behind && inside.len() >= PART_BYTES_MIN;
+            if let Some(around) = self
+                .sought()
+                .find(|hidden| is_middle && hidden.value.contains(inside))
+            {
                 found.push((piece.range, around.instead.clone()));
                 continue;
             }
             let first = self.last_part(text, &piece);
-            let begin = first.as_ref().map_or(piece.range.start, |(range, _)| range.end);
-            let last = self.first_part(text, &piece).filter(|(range, _)| range.start >= begin);
+            let begin = first
+                .as_ref()
+                .map_or(piece.range.start, |(range, _)| range.end);
+            let last = self
+                .first_part(text, &piece)
+                .filter(|(range, _)| range.start >= begin);
             found.extend(
-                [first, last].into_iter().flatten().map(|(range, hidden)| (range, hidden.instead.clone())),
+                [first, last]
+                    .into_iter()
+                    .flatten()
+                    .map(|(range, hidden)| (range, hidden.instead.clone())),
             );
         }
         found
@@ -126,13 +161,22 @@ impl Sought {
         for inside in [whole, whole.trim_start_matches(AROUND)] {
             let begin = piece.range.end - inside.len();
             let part = |hidden: &Hidden| {
-                let (value, most) = (hidden.value.as_bytes(), hidden.value.len().min(inside.len()));
-                let is_part = |length: &usize| inside.as_bytes().starts_with(&value[value.len() - length..]);
+                let (value, most) = (
+                    hidden.value.as_bytes(),
+                    hidden.value.len().min(inside.len()),
+                );
+                let is_part = |length: &usize| {
+                    inside
+                        .as_bytes()
+                        .starts_with(&value[value.len() - length..])
+                };
                 (PART_BYTES_MIN..=most).rev().find(is_part)
             };
             match longest(self.sought(), part) {
                 Some((length, hidden)) if length == hidden.value.len() => return None,
-                Some((length, hidden)) if piece.is_told(text, begin..begin + length, piece.is_cut_before) => {
+                Some((length, hidden))
+                    if piece.is_told(text, begin..begin + length, piece.is_cut_before) =>
+                {
                     return Some((begin..begin + length, hidden));
                 }
                 _ => {}
@@ -147,14 +191,19 @@ impl Sought {
         for inside in [whole, whole.trim_end_matches(AROUND)] {
             let end = piece.range.start + inside.len();
             let part = |hidden: &Hidden| {
-                let (value, most) = (hidden.value.as_bytes(), hidden.value.len().min(inside.len()));
+                let (value, most) = (
+                    hidden.value.as_bytes(),
+                    hidden.value.len().min(inside.len()),
+                );
                 let is_part = |length: &usize| inside.as_bytes().ends_with(&value[..*length]);
                 (PART_BYTES_MIN..=most).rev().find(is_part)
             };
             match longest(self.sought(), part) {
                 // All of it is no part: without its last quote, it would seem to be one.
                 Some((length, hidden)) if length == hidden.value.len() => return None,
-                Some((length, hidden)) if piece.is_told(text, end - length..end, piece.is_cut_behind) => {
+                Some((length, hidden))
+                    if piece.is_told(text, end - length..end, piece.is_cut_behind) =>
+                {
                     return Some((end - length..end, hidden));
                 }
                 _ => {}
@@ -169,7 +218,8 @@ fn longest<'h>(
     all: impl Iterator<Item = &'h Hidden>,
     part: impl Fn(&Hidden) -> Option<usize>,
 ) -> Option<(usize, &'h Hidden)> {
-    all.filter_map(|hidden| Some((part(hidden)?, hidden))).max_by_key(|(length, _)| *length)
+    all.filter_map(|hidden| Some((part(hidden)?, hidden)))
+        .max_by_key(|(length, _)| *length)
 }
 
 /// A line of a text, or what is left of it between cuts.
@@ -185,8 +235,8 @@ impl TextPiece {
         let (is_whole, line) = (part == self.range, self.range.len());
         let part = &text[part];
         // No word, no number and no address has both.
-        let is_mixed =
-            part.contains(|c: char| c.is_ascii_digit()) && part.contains(|c: char| c.is_alphabetic());
+        let is_mixed = part.contains(|c: char| c.is_ascii_digit())
+            && part.contains(|c: char| c.is_alphabetic());
         let is_unlike_words =
             part.len() >= UNLIKE_WORDS_BYTES || part.len() >= UNMARKED_BYTES_MIN && is_mixed;
         is_marked || is_unlike_words && (!is_whole || line >= CUT_LINE_BYTES_MIN)
@@ -201,10 +251,16 @@ fn pieces(text: &str) -> Vec<TextPiece> {
         let end = begin + line.trim_end_matches(['\r', '\n']).len();
         let (mut at, mut is_cut_before) = (begin, false);
         loop {
-            let cuts = CUTS.iter().filter_map(|cut| Some((text[at..end].find(cut)?, *cut)));
+            let cuts = CUTS
+                .iter()
+                .filter_map(|cut| Some((text[at..end].find(cut)?, *cut)));
             let cut = cuts.min();
             let to = cut.map_or(end, |(length, _)| at + length);
-            pieces.push(TextPiece { range: at..to, is_cut_before, is_cut_behind: cut.is_some() });
+            pieces.push(TextPiece {
+                range: at..to,
+                is_cut_before,
+                is_cut_behind: cut.is_some(),
+            });
             let Some((_, cut)) = cut else { break };
             let rest = &text[to + cut.len()..end];
             // Some write four dots.
@@ -229,8 +285,13 @@ impl SecretEnds {
         let mut table = Vec::new();
         for value in values {
             table.resize(1 << (TABLE_BITS - 6), 0);
-            for end in [&value[..PART_BYTES_MIN], &value[value.len() - PART_BYTES_MIN..]] {
-                let window = end.iter().fold(0, |window, byte| window << 8 | u64::from(*byte));
+            for end in [
+                &value[..PART_BYTES_MIN],
+                &value[value.len() - PART_BYTES_MIN..],
+            ] {
+                let window = end
+                    .iter()
+                    .fold(0, |window, byte| window << 8 | u64::from(*byte));
                 let (word, bit) = SecretEnds::place(window);
                 table[word] |= bit;
             }

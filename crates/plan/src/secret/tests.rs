@@ -11,15 +11,21 @@ fn names_of_secrets_are_known_in_any_style_and_others_are_left_alone() {
                   DB_PASSWORD PGPASSWORD MYSQL_PWD AWS_SECRET_ACCESS_KEY PRIVATE_KEY GOOGLE_CREDENTIALS \
                   sessionId accessKeyId privateKey userPwd passWord DB_PASS smtpPass pass SESSIONID sessionid JSESSIONID PHPSESSID \
                   accesskey privatekey --pass-phrase pass_word api.key tokenId TOKEN_ISSUER_KEY";
-    secret.split(' ').for_each(|name| assert!(is_secret_name(name), "{name}"));
+    secret
+        .split(' ')
+        .for_each(|name| assert!(is_secret_name(name), "{name}"));
     let plain = "NODE_ENV accept PATH PWD OLDPWD SORT_KEY DB_PASSWORD_FILE TOKEN_PATH tokenFile PASSENGERS BYPASS PORT tokenizer tokenize \
          tokenisation SESSION_IDLE_TIMEOUT";
-    plain.split(' ').for_each(|name| assert!(!is_secret_name(name), "{name}"));
+    plain
+        .split(' ')
+        .for_each(|name| assert!(!is_secret_name(name), "{name}"));
 }
 
 /// A text with `…` for each mark.
 fn plain(text: &str) -> String {
-    let (first, rest) = text.split_once(MARK).map_or((text, None), |(first, rest)| (first, Some(rest)));
+    let (first, rest) = text
+        .split_once(MARK)
+        .map_or((text, None), |(first, rest)| (first, Some(rest)));
     match rest.and_then(|rest| rest.split_once(']')) {
         Some((_, rest)) => format!("{first}…{}", plain(rest)),
         None => first.to_owned(),
@@ -29,19 +35,40 @@ fn plain(text: &str) -> String {
 #[test]
 fn what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not() {
     for (text, kept) in [
-        ("DATABASE_URL=postgres://u:p@h:5/shop?x=1", "DATABASE_URL=postgres://…@h:5/shop?x=1"),
-        ("postgres://u:p@{db.address}:{db.port}/shop", "postgres://…@{db.address}:{db.port}/shop"),
+        (
+            "DATABASE_URL=postgres://u:p@h:5/shop?x=1",
+            "DATABASE_URL=postgres://…@h:5/shop?x=1",
+        ),
+        (
+            "postgres://u:p@{db.address}:{db.port}/shop",
+            "postgres://…@{db.address}:{db.port}/shop",
+        ),
         ("http://127.0.0.1:3000/a@b", "http://127.0.0.1:3000/a@b"),
-        ("postgres://u:p%40w@h/shop?x=%20", "postgres://…@h/shop?x=%20"),
-        ("/a?b=1&q=%22password%22%3A%22abc%22&c=%20d", "/a?b=1&q=…&c=%20d"),
+        (
+            "postgres://u:p%40w@h/shop?x=%20",
+            "postgres://…@h/shop?x=%20",
+        ),
+        (
+            "/a?b=1&q=%22password%22%3A%22abc%22&c=%20d",
+            "/a?b=1&q=…&c=%20d",
+        ),
         ("Authorization: Bearer abc def", "Authorization: Bearer …"),
-        ("curl -H 'Authorization: Basic dTpw' x", "curl -H 'Authorization: Basic …' x"),
-        ("TOKEN=abc exec node server.js --api-key=def", "TOKEN=… exec node server.js --api-key=…"),
+        (
+            "curl -H 'Authorization: Basic dTpw' x",
+            "curl -H 'Authorization: Basic …' x",
+        ),
+        (
+            "TOKEN=abc exec node server.js --api-key=def",
+            "TOKEN=… exec node server.js --api-key=…",
+        ),
         ("sh -c (TOKEN=abc)", "sh -c (TOKEN=…)"),
         ("node x --token abc -v", "node x --token … -v"),
         ("node x --token --verbose", "node x --token --verbose"),
         ("/a?token=abc&page=2", "/a?token=…&page=2"),
-        (r#"{"user": "me", "password": "a b"}"#, r#"{"user": "me", "password": "…"}"#),
+        (
+            r#"{"user": "me", "password": "a b"}"#,
+            r#"{"user": "me", "password": "…"}"#,
+        ),
         ("password=abc&user=me", "password=…&user=me"),
         // What came from elsewhere, or is no value.
         ("TOKEN=$TOKEN node x", "TOKEN=$TOKEN node x"),
@@ -54,7 +81,10 @@ fn what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not() {
             r#"{"max_tokens":100000,"tokenizer":"sentencepiece"}"#,
             r#"{"max_tokens":100000,"tokenizer":"sentencepiece"}"#,
         ),
-        ("node x --max-tokens 100000 --tokens=5", "node x --max-tokens 100000 --tokens=5"),
+        (
+            "node x --max-tokens 100000 --tokens=5",
+            "node x --max-tokens 100000 --tokens=5",
+        ),
         ("auth_tokens=100000", "auth_tokens=…"),
     ] {
         let masked = masked(None, text);
@@ -63,9 +93,15 @@ fn what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not() {
     }
     for (words, kept) in [
         ("node --token abc --size 3", "node --token … --size 3"),
-        ("node --token -pl4ntedValue --size 3", "node --token … --size 3"),
+        (
+            "node --token -pl4ntedValue --size 3",
+            "node --token … --size 3",
+        ),
         ("node --token --zq7PLANTtok", "node --token …"),
-        ("node --token -v --password --http2 -p8080", "node --token -v --password --http2 -p8080"),
+        (
+            "node --token -v --password --http2 -p8080",
+            "node --token -v --password --http2 -p8080",
+        ),
     ] {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         assert_eq!(plain(&masked_words(&words).join(" ")), kept);
@@ -107,27 +143,54 @@ fn a_plan_is_run_with_its_secrets_and_kept_without() {
     let kept = plan.masked();
     let json = serde_json::to_string(&kept).unwrap();
     assert!(!json.contains("s3cr3t") && !json.contains("1234"), "{json}");
-    assert_ne!(kept.variants[0].services, kept.variants[1].services, "they differ by a secret alone");
-    assert_eq!(kept.variants[0].load.requests[0].path, "/?key={file.ca.txt}");
-    assert_eq!(plan.variants[0].load.requests[0].headers[0].1, "Bearer s3cr3t-head");
+    assert_ne!(
+        kept.variants[0].services, kept.variants[1].services,
+        "they differ by a secret alone"
+    );
+    assert_eq!(
+        kept.variants[0].load.requests[0].path,
+        "/?key={file.ca.txt}"
+    );
+    assert_eq!(
+        plan.variants[0].load.requests[0].headers[0].1,
+        "Bearer s3cr3t-head"
+    );
 
     let text = plan.secrets.hide_in_file(FILE_TEXT);
-    assert!(!text.contains("s3cr3t") && !text.contains("yped") && !text.contains("1234"), "{text}");
+    assert!(
+        !text.contains("s3cr3t") && !text.contains("yped") && !text.contains("1234"),
+        "{text}"
+    );
     assert!(
         text.contains("[services.postgres]") && !text.contains("\"postgres\""),
         "a weak one, by its name: {text}"
     );
     let problems = crate::parse(&text, folder.path()).unwrap_err();
-    assert!(problems.iter().all(|problem| problem.label == "its value was not kept"), "{problems:?}");
+    assert!(
+        problems
+            .iter()
+            .all(|problem| problem.label == "its value was not kept"),
+        "{problems:?}"
+    );
     assert_eq!(problems.len(), 6);
 
-    assert_eq!(plan.secrets.hide("so s3cr3t-head"), plan.secrets.hide("so s3cr3t-head"));
-    assert_eq!(plan.secrets.hide("it said s3cr3t-\"file\"!"), "it said {file.ca.txt}!");
-    assert_eq!(plan.secrets.hide("a=s3cr3t-%22file%22; b"), "a={file.ca.txt}; b");
+    assert_eq!(
+        plan.secrets.hide("so s3cr3t-head"),
+        plan.secrets.hide("so s3cr3t-head")
+    );
+    assert_eq!(
+        plan.secrets.hide("it said s3cr3t-\"file\"!"),
+        "it said {file.ca.txt}!"
+    );
+    assert_eq!(
+        plan.secrets.hide("a=s3cr3t-%22file%22; b"),
+        "a={file.ca.txt}; b"
+    );
     let told = vec!["postgres".to_owned(), "s3cr3t-\"file\"".to_owned()];
     assert_eq!(plan.secrets.hidden(told), ["postgres", "{file.ca.txt}"]);
     assert_eq!(
-        plan.secrets.fill_request("{\"a\":{\"b\":\"{file.ca.txt}\"}}", false),
+        plan.secrets
+            .fill_request("{\"a\":{\"b\":\"{file.ca.txt}\"}}", false),
         "{\"a\":{\"b\":\"s3cr3t-\"file\"\"}}"
     );
     assert!(!format!("{:?}", plan.secrets).contains("s3cr3t"));
@@ -139,16 +202,35 @@ fn filled_in_values_are_masked_as_typed_ones() {
     // `Basic` of `bob:zq7PLANTpw99`.
     let coded = "Ym9iOnpxN1BMQU5UcHc5OQ==";
     for (value, field) in [
-        ("Bearer zq7PLANTpw99".to_owned(), "headers = { Authorization = \"{file.value}\" }"),
-        (coded.to_owned(), "headers = { Authorization = \"Basic {file.value}\" }"),
-        (format!("Basic {coded}"), "headers = { authorization = \"{file.value}\" }"),
-        ("theme=dark; sid=zq7PLANTpw99".to_owned(), "headers = { Cookie = \"{file.value}\" }"),
-        ("bob:zq7PLANTpw99".to_owned(), "path = \"/?token={file.value}\""),
+        (
+            "Bearer zq7PLANTpw99".to_owned(),
+            "headers = { Authorization = \"{file.value}\" }",
+        ),
+        (
+            coded.to_owned(),
+            "headers = { Authorization = \"Basic {file.value}\" }",
+        ),
+        (
+            format!("Basic {coded}"),
+            "headers = { authorization = \"{file.value}\" }",
+        ),
+        (
+            "theme=dark; sid=zq7PLANTpw99".to_owned(),
+            "headers = { Cookie = \"{file.value}\" }",
+        ),
+        (
+            "bob:zq7PLANTpw99".to_owned(),
+            "path = \"/?token={file.value}\"",
+        ),
     ] {
         fs::write(folder.path().join("value"), &value).unwrap();
         let text = format!("name = \"x\"\n[services.api]\ncommand = [\"node\"]\n[load]\n{field}\n");
         let secrets = crate::parse(&text, folder.path()).unwrap().secrets;
-        assert_eq!(secrets.hide("tok zq7PLANTpw99 end"), "tok {file.value} end", "{field} with {value}");
+        assert_eq!(
+            secrets.hide("tok zq7PLANTpw99 end"),
+            "tok {file.value} end",
+            "{field} with {value}"
+        );
         assert_eq!(secrets.hide("theme=dark"), "theme=dark");
     }
 }
@@ -161,20 +243,31 @@ fn words_of_other_variables_are_no_secrets_there() {
     let plan = crate::parse(text, Path::new("/")).unwrap();
     let kept = plan.masked();
     let CommandTexts { words, env, .. } = kept.variants[0].services[0].command().unwrap().texts();
-    assert_eq!((env["NODE_ENV"].as_str(), words[1].as_str()), ("development", "--mode=staging"));
+    assert_eq!(
+        (env["NODE_ENV"].as_str(), words[1].as_str()),
+        ("development", "--mode=staging")
+    );
     assert!(
-        ["SESSION_SECRET", "A_TOKEN", "B_TOKEN"].iter().all(|name| env[*name].starts_with(MARK)),
+        ["SESSION_SECRET", "A_TOKEN", "B_TOKEN"]
+            .iter()
+            .all(|name| env[*name].starts_with(MARK)),
         "{env:?}"
     );
     // Any other word is looked for.
     assert!(words[2].starts_with(MARK), "{words:?}");
-    assert_eq!(plain(&plan.secrets.hide("no sunshine, staging")), "no …, staging");
+    assert_eq!(
+        plain(&plan.secrets.hide("no sunshine, staging")),
+        "no …, staging"
+    );
 }
 
 #[test]
 fn a_file_is_found_from_any_folder_and_a_brace_that_is_written_twice_is_none() {
     let text = "{file.a}{file./b}{{file.c}{env.D}";
-    assert_eq!(anchored(text, Path::new("/x")), "{file./x/a}{file./b}{{file.c}{env.D}");
+    assert_eq!(
+        anchored(text, Path::new("/x")),
+        "{file./x/a}{file./b}{{file.c}{env.D}"
+    );
 }
 
 #[test]
@@ -182,12 +275,24 @@ fn what_cannot_be_had_is_a_problem_at_its_place() {
     let text = "name = \"x\"\n[services.api]\ncommand = [\"x\", \"{env.PROOFLOAD_NOT_SET}\"]\n[load]\nbody = \"{file.gone}\"\n";
     let problems = crate::parse(text, Path::new("/nowhere")).unwrap_err();
     let told = |problem: &Problem| {
-        (&text[problem.span.clone()], problem.line_column(text).0, problem.message.clone())
+        (
+            &text[problem.span.clone()],
+            problem.line_column(text).0,
+            problem.message.clone(),
+        )
     };
     let of = "no such directory";
-    let found: Vec<_> = problems.iter().map(told).filter(|(_, _, message)| !message.contains(of)).collect();
+    let found: Vec<_> = problems
+        .iter()
+        .map(told)
+        .filter(|(_, _, message)| !message.contains(of))
+        .collect();
     for expected in [
-        ("{env.PROOFLOAD_NOT_SET}", 3, ": the variable PROOFLOAD_NOT_SET is not set"),
+        (
+            "{env.PROOFLOAD_NOT_SET}",
+            3,
+            ": the variable PROOFLOAD_NOT_SET is not set",
+        ),
         ("{file.gone}", 5, "/nowhere/gone cannot be read"),
     ] {
         let is_told = |(part, line, message): &(&str, usize, String)| {
@@ -199,21 +304,36 @@ fn what_cannot_be_had_is_a_problem_at_its_place() {
 
 #[test]
 fn a_secret_that_is_a_word_of_the_format_uncovers_no_other() {
-    let hidden = |value: &str| Hidden { value: value.into(), instead: "…".into(), is_sought: true };
+    let hidden = |value: &str| Hidden {
+        value: value.into(),
+        instead: "…".into(),
+        is_sought: true,
+    };
     let sought = Sought::new(vec![hidden("candidate"), hidden("hunter2!")]);
-    let secrets = Secrets { sought, ..Secrets::default() };
-    let kept = crate::Comparison { baseline: 0, candidate: 1, label: "hunter2! vs x".into() };
+    let secrets = Secrets {
+        sought,
+        ..Secrets::default()
+    };
+    let kept = crate::Comparison {
+        baseline: 0,
+        candidate: 1,
+        label: "hunter2! vs x".into(),
+    };
     assert_eq!(secrets.hidden(kept).label, "… vs x");
 }
 
 #[test]
 fn a_file_is_shown_with_its_problems_and_without_its_secrets() {
-    let text = "command = [\"ä\", \"--token\", \"abc\"]\nenv = { DB_PASSWORD = \"def\", SIZE = \"3\" }\n";
+    let text =
+        "command = [\"ä\", \"--token\", \"abc\"]\nenv = { DB_PASSWORD = \"def\", SIZE = \"3\" }\n";
     let shown = text.replace("\"abc\"", "*****").replace("\"def\"", "*****");
     assert_eq!(veiled(text), shown);
     // What is no TOML has no leaves.
     assert_eq!(veiled("a = ["), "a = [");
-    assert_eq!(veiled("a = [\"--token\", 5zq7PLANT, 1]"), "a = [\"--token\", *********, 1]");
+    assert_eq!(
+        veiled("a = [\"--token\", 5zq7PLANT, 1]"),
+        "a = [\"--token\", *********, 1]"
+    );
 }
 
 #[test]
@@ -236,23 +356,37 @@ fn placeholders_in_secrets_are_not_named() {
                 env = { TOKEN = \"a{hunter2\", B = \"API_KEY=b{hunter2\" }\ntemplates = { \"c\" = \"t\" }\n[load]\npath = \"/\"\n";
     let problems = crate::parse(text, folder.path()).unwrap_err();
     let told: Vec<String> = problems.iter().map(|one| format!("{one:?}")).collect();
-    assert!(told.len() == 4 && told.iter().all(|one| one.contains("placeholder in a secret")), "{told:?}");
+    assert!(
+        told.len() == 4
+            && told
+                .iter()
+                .all(|one| one.contains("placeholder in a secret")),
+        "{told:?}"
+    );
     assert!(told.iter().all(|one| !one.contains("hunter2")), "{told:?}");
     // All else is named.
     let problems = crate::parse(&text.replace("TOKEN", "A"), folder.path()).unwrap_err();
-    assert!(problems.iter().any(|one| one.message == "unknown placeholder `{hunter2`"), "{problems:?}");
+    assert!(
+        problems
+            .iter()
+            .any(|one| one.message == "unknown placeholder `{hunter2`"),
+        "{problems:?}"
+    );
 }
 
 /// Pointers to all texts of a value.
 fn texts(value: &serde_json::Value, at: &str) -> Vec<String> {
     use serde_json::Value;
     match value {
-        Value::Object(fields) => {
-            fields.iter().flat_map(|(name, of)| texts(of, &format!("{at}/{name}"))).collect()
-        }
-        Value::Array(items) => {
-            items.iter().enumerate().flat_map(|(index, of)| texts(of, &format!("{at}/{index}"))).collect()
-        }
+        Value::Object(fields) => fields
+            .iter()
+            .flat_map(|(name, of)| texts(of, &format!("{at}/{name}")))
+            .collect(),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .flat_map(|(index, of)| texts(of, &format!("{at}/{index}")))
+            .collect(),
         Value::String(_) => vec![at.to_owned()],
         _ => Vec::new(),
     }
@@ -268,17 +402,21 @@ fn full() -> serde_json::Value {
     plan["prepare"][0]["mark"] = json!("/m");
     plan["against"] = json!({ "reference": "main", "commit": "1a", "repository": "/r", "worktree": "/w", "stat": "1 file", "untracked": 0,
         "uncommitted": false, "build": "make", "copy": ["a"], "copied": ["b"], "only_here": ["c"], "notes": ["d"] });
-    plan["building"] = json!({ "command": ["make"], "timeout": { "secs": 1, "nanos": 0 }, "copy": ["/r/x"] });
+    plan["building"] =
+        json!({ "command": ["make"], "timeout": { "secs": 1, "nanos": 0 }, "copy": ["/r/x"] });
     plan["generators"] = json!({ "local": 1, "ssh": ["h"], "program": "/p", "kubernetes": { "context": "c", "namespace": "n", "pods": 1,
         "image": "i", "node_selector": { "a": "b" }, "resources": { "cpu": "1" } } });
-    plan["tune"] = json!({ "try": ["A=1"], "only": ["x"], "without": ["y"], "keep": ["memory < +20%"] });
+    plan["tune"] =
+        json!({ "try": ["A=1"], "only": ["x"], "without": ["y"], "keep": ["memory < +20%"] });
     let variant = &mut plan["variants"][0];
     variant["load"]["tls"] = json!({ "ca": "/ca", "server_name": "h", "cert": "/c", "key": "/k" });
     variant["services"][0]["container"] = json!({ "image": "shop:1" });
     variant["services"][0]["needs"] = json!(["db"]);
     let request = &mut variant["load"]["requests"][0];
-    (request["name"], request["body_file"], request["values"]) = (json!("x"), json!("/b"), json!("/v.csv"));
-    request["expect"] = json!({ "status": [200], "headers": { "etag": ["x"] }, "body_bytes": null });
+    (request["name"], request["body_file"], request["values"]) =
+        (json!("x"), json!("/b"), json!("/v.csv"));
+    request["expect"] =
+        json!({ "status": [200], "headers": { "etag": ["x"] }, "body_bytes": null });
     request["capture"] = json!([["token", { "header": "x" }]]);
     plan
 }
@@ -305,8 +443,13 @@ fn each_text_of_a_plan_is_masked_or_a_name() {
         let mut planted = whole.clone();
         *planted.pointer_mut(&at).unwrap() = "TOKEN=pl4nted".into();
         // What can only be one of some words has no room for a secret.
-        let Ok(plan) = serde_json::from_value::<Plan>(planted) else { continue };
-        if serde_json::to_string(&plan.masked()).unwrap().contains("pl4nted") {
+        let Ok(plan) = serde_json::from_value::<Plan>(planted) else {
+            continue;
+        };
+        if serde_json::to_string(&plan.masked())
+            .unwrap()
+            .contains("pl4nted")
+        {
             let parts = at.split('/').filter(|part| part.parse::<usize>().is_err());
             kept.insert(parts.collect::<Vec<_>>().join("/"));
         }

@@ -18,9 +18,20 @@ pub(super) fn visit_plan(plan: &mut Plan, visit: TextVisit<'_>) {
     let Plan {
         variants,
         prepare,
-        building: Building { command, timeout: _, copy: _ },
+        building:
+            Building {
+                command,
+                timeout: _,
+                copy: _,
+            },
         against,
-        tune: Tune { tries, only: _, without: _, keep: _ },
+        tune:
+            Tune {
+                tries,
+                only: _,
+                without: _,
+                keep: _,
+            },
         // Names, by which things are found, and what people ask.
         name: _,
         question: _,
@@ -34,31 +45,63 @@ pub(super) fn visit_plan(plan: &mut Plan, visit: TextVisit<'_>) {
         gate: _,
         secrets: _,
     } = plan;
-    for Variant { services, load, expect, name: _, levels: _, entry: _ } in variants {
-        services.iter_mut().for_each(|service| visit_service(service, visit));
+    for Variant {
+        services,
+        load,
+        expect,
+        name: _,
+        levels: _,
+        entry: _,
+    } in variants
+    {
+        services
+            .iter_mut()
+            .for_each(|service| visit_service(service, visit));
         visit_load(load, visit);
         visit_contract(expect, visit);
     }
     prepare.iter_mut().for_each(|step| visit_step(step, visit));
     visit_words(command, visit);
     tries.iter_mut().for_each(|text| visit(Field::Text, text));
-    against.iter_mut().for_each(|against| visit_against(against, visit));
+    against
+        .iter_mut()
+        .for_each(|against| visit_against(against, visit));
 }
 
 fn visit_service(service: &mut Service, visit: TextVisit<'_>) {
-    let Service { ready, source, name: _, ready_timeout: _, needs: _ } = service;
+    let Service {
+        ready,
+        source,
+        name: _,
+        ready_timeout: _,
+        needs: _,
+    } = service;
     match ready {
         Ready::Http(path) => visit(Field::Sent, path),
         Ready::Tcp | Ready::Response => {}
     }
     match source {
         ServiceSource::Deployed { kubernetes: _ } => {}
-        ServiceSource::Url { url: Url { path, secure: _, place: _ } } => visit(Field::Sent, path),
+        ServiceSource::Url {
+            url:
+                Url {
+                    path,
+                    secure: _,
+                    place: _,
+                },
+        } => visit(Field::Sent, path),
         ServiceSource::Command(command) => {
-            let CommandTexts { words, env, templates } = command.texts_mut();
+            let CommandTexts {
+                words,
+                env,
+                templates,
+            } = command.texts_mut();
             visit_words(words, visit);
-            env.iter_mut().for_each(|(name, text)| visit(Field::Of(name), text));
-            templates.values_mut().for_each(|text| visit(Field::Template, text));
+            env.iter_mut()
+                .for_each(|(name, text)| visit(Field::Of(name), text));
+            templates
+                .values_mut()
+                .for_each(|text| visit(Field::Template, text));
         }
     }
 }
@@ -81,7 +124,9 @@ fn visit_load(load: &mut Load, visit: TextVisit<'_>) {
         cookies: _,
         think: _,
     } = load;
-    requests.iter_mut().for_each(|request| visit_request(request, visit));
+    requests
+        .iter_mut()
+        .for_each(|request| visit_request(request, visit));
 }
 
 pub(crate) fn visit_request(request: &mut Request, visit: TextVisit<'_>) {
@@ -102,15 +147,26 @@ pub(crate) fn visit_request(request: &mut Request, visit: TextVisit<'_>) {
         capture: _,
     } = request;
     visit(Field::Sent, path);
-    headers.iter_mut().for_each(|(name, text)| visit(Field::Of(name), text));
+    headers
+        .iter_mut()
+        .for_each(|(name, text)| visit(Field::Of(name), text));
     visit(Field::Sent, body);
-    expect.iter_mut().for_each(|expect| visit_contract(expect, visit));
+    expect
+        .iter_mut()
+        .for_each(|expect| visit_contract(expect, visit));
 }
 
 fn visit_contract(contract: &mut Contract, visit: TextVisit<'_>) {
-    let Contract { headers, status: _, body_bytes: _, content: _ } = contract;
+    let Contract {
+        headers,
+        status: _,
+        body_bytes: _,
+        content: _,
+    } = contract;
     for (name, accepted) in headers {
-        accepted.iter_mut().for_each(|text| visit(Field::Of(name), text));
+        accepted
+            .iter_mut()
+            .for_each(|text| visit(Field::Of(name), text));
     }
 }
 
@@ -127,7 +183,8 @@ pub(super) fn visit_step(step: &mut Preparation, visit: TextVisit<'_>) {
         timeout: _,
     } = step;
     visit_words(command, visit);
-    env.iter_mut().for_each(|(name, text)| visit(Field::Of(name), text));
+    env.iter_mut()
+        .for_each(|(name, text)| visit(Field::Of(name), text));
 }
 
 fn visit_against(against: &mut Against, visit: TextVisit<'_>) {
@@ -162,8 +219,12 @@ pub(crate) fn secret_flags<W: AsRef<str>>(words: &[W]) -> Vec<Option<String>> {
     let mut before: Option<String> = None;
     let flag_before = |word: &W| {
         let word = word.as_ref();
-        let flag = before.take().filter(|name| !is_flag(word) && is_secret_name(name));
-        before = flag_name(word).filter(|_| flag.is_none()).map(str::to_owned);
+        let flag = before
+            .take()
+            .filter(|name| !is_flag(word) && is_secret_name(name));
+        before = flag_name(word)
+            .filter(|_| flag.is_none())
+            .map(str::to_owned);
         flag
     };
     words.iter().map(flag_before).collect()
@@ -171,10 +232,15 @@ pub(crate) fn secret_flags<W: AsRef<str>>(words: &[W]) -> Vec<Option<String>> {
 
 /// Whether a word that begins with a hyphen is a flag, and no value: `-x`, `--name`, `--name=value`. A token in base64url may begin so.
 pub(super) fn is_flag(word: &str) -> bool {
-    let Some(rest) = word.strip_prefix('-').filter(|rest| !rest.contains(char::is_whitespace)) else {
+    let Some(rest) = word
+        .strip_prefix('-')
+        .filter(|rest| !rest.contains(char::is_whitespace))
+    else {
         return false;
     };
-    let Some(long) = rest.strip_prefix('-') else { return !is_likely(rest) };
+    let Some(long) = rest.strip_prefix('-') else {
+        return !is_likely(rest);
+    };
     let name = long.split('=').next().unwrap_or_default();
     let has = |is_part: fn(&char) -> bool| name.chars().any(|c| is_part(&c));
     !(has(char::is_ascii_digit) && has(char::is_ascii_uppercase))
@@ -182,5 +248,7 @@ pub(super) fn is_flag(word: &str) -> bool {
 
 /// The name of a flag that has its value behind it, in a word of its own.
 fn flag_name(word: &str) -> Option<&str> {
-    word.starts_with('-').then(|| word.trim_start_matches('-')).filter(|name| !name.contains(['=', ' ', ':']))
+    word.starts_with('-')
+        .then(|| word.trim_start_matches('-'))
+        .filter(|name| !name.contains(['=', ' ', ':']))
 }

@@ -33,7 +33,10 @@ fn the_file_has_comments_and_gives_the_plan_of_the_flags() {
         DraftSetting::new(&["load", "path"], "/orders?a=\"b'", "--path"),
     ];
     let draft = draft(
-        &[(None, "NODE_ENV=development node server.js"), (None, "NODE_ENV=production node server.js")],
+        &[
+            (None, "NODE_ENV=development node server.js"),
+            (None, "NODE_ENV=production node server.js"),
+        ],
         settings,
     );
     let written = draft.write();
@@ -44,9 +47,15 @@ fn the_file_has_comments_and_gives_the_plan_of_the_flags() {
     std::fs::write(&path, &written.text).unwrap();
     let plan = read_file(&path).unwrap();
     assert_eq!(plan, parse(&written.text, folder.path()).unwrap());
-    assert_eq!(names(&plan), ["NODE_ENV=development", "NODE_ENV=production"]);
+    assert_eq!(
+        names(&plan),
+        ["NODE_ENV=development", "NODE_ENV=production"]
+    );
     assert_eq!(plan.comparisons.len(), 1);
-    assert_eq!(plan.variants[1].services[0].command().unwrap().env["NODE_ENV"], "production");
+    assert_eq!(
+        plan.variants[1].services[0].command().unwrap().env["NODE_ENV"],
+        "production"
+    );
     let header = ("accept".to_owned(), "application/json".to_owned());
     assert_eq!(plan.variants[0].load.requests[0].headers, [header]);
 }
@@ -58,22 +67,56 @@ fn variants_are_called_by_what_tells_them_apart_and_the_same_one_twice_is_an_a_a
         let plan = plan(&draft.write().text);
         (names(&plan).join(" | "), draft.alike(), plan)
     };
-    assert_eq!(named(&[(None, "node a.js --x"), (None, "node b.js --x")]).0, "a.js | b.js");
-    assert_eq!(named(&[(None, "node a.js"), (None, "node a.js --x")]).0, "node a.js | node a.js --x");
-    assert_eq!(named(&[(Some("old"), "./a"), (Some("new"), "./b")]).0, "old | new");
+    assert_eq!(
+        named(&[(None, "node a.js --x"), (None, "node b.js --x")]).0,
+        "a.js | b.js"
+    );
+    assert_eq!(
+        named(&[(None, "node a.js"), (None, "node a.js --x")]).0,
+        "node a.js | node a.js --x"
+    );
+    assert_eq!(
+        named(&[(Some("old"), "./a"), (Some("new"), "./b")]).0,
+        "old | new"
+    );
     assert_eq!(named(&[(None, "node a.js")]).0, "only");
-    let (names, alike, plan) = named(&[(None, "node a.js"), (None, "node a.js"), (None, "node a.js")]);
-    assert_eq!((names.as_str(), alike), ("node a.js | node a.js (2) | node a.js (3)", vec![(0, 1), (0, 2)]));
+    let (names, alike, plan) = named(&[
+        (None, "node a.js"),
+        (None, "node a.js"),
+        (None, "node a.js"),
+    ]);
+    assert_eq!(
+        (names.as_str(), alike),
+        (
+            "node a.js | node a.js (2) | node a.js (3)",
+            vec![(0, 1), (0, 2)]
+        )
+    );
     assert_eq!(plan.comparisons.len(), 2);
 }
 
 #[test]
 fn any_name_of_a_variant_is_a_key_of_the_file() {
-    for odd in ["it's \"x\"", "'''\"\"\"", "a\\'\"b", "\"", "'", "é ", "A='1' \"b\""] {
+    for odd in [
+        "it's \"x\"",
+        "'''\"\"\"",
+        "a\\'\"b",
+        "\"",
+        "'",
+        "é ",
+        "A='1' \"b\"",
+    ] {
         let names = [format!("{odd}1"), format!("{odd}2")];
-        let draft = draft(&[(Some(&names[0]), "node a.js"), (Some(&names[1]), "node b.js")], Vec::new());
+        let draft = draft(
+            &[
+                (Some(&names[0]), "node a.js"),
+                (Some(&names[1]), "node b.js"),
+            ],
+            Vec::new(),
+        );
         let text = draft.write().text;
-        let table: toml::Table = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let table: toml::Table =
+            toml::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let levels = table["factors"]["variant"].as_table().unwrap();
         assert!(names.iter().all(|name| levels.contains_key(name)), "{text}");
     }
@@ -109,16 +152,33 @@ fn images_and_equal_urls_are_plans_as_commands_are() {
         let plan = plan(&draft.write().text);
         (names(&plan).join(" | "), plan)
     };
-    let images = ["shop:1.4", "CACHE=off shop:1.5 --fast"].map(|text| DraftSource::image(text).unwrap());
-    let port = DraftSetting::new(&["services", "app", "container", "port"], 3000, "--port 3000");
+    let images =
+        ["shop:1.4", "CACHE=off shop:1.5 --fast"].map(|text| DraftSource::image(text).unwrap());
+    let port = DraftSetting::new(
+        &["services", "app", "container", "port"],
+        3000,
+        "--port 3000",
+    );
     let (names, plan) = of(images, vec![port.clone()]);
     assert_eq!(names, "shop:1.4 | CACHE=off shop:1.5 --fast");
     let second = plan.variants[1].services[0].command().unwrap();
     let container = second.container.as_ref().unwrap();
-    assert_eq!((container.to_string().as_str(), container.port), ("container shop:1.5", Some(3000)));
-    assert_eq!((second.env["CACHE"].as_str(), &second.command), ("off", &vec!["--fast".to_owned()]));
+    assert_eq!(
+        (container.to_string().as_str(), container.port),
+        ("container shop:1.5", Some(3000))
+    );
+    assert_eq!(
+        (second.env["CACHE"].as_str(), &second.command),
+        ("off", &vec!["--fast".to_owned()])
+    );
     let same = || DraftSource::image("shop:1.4").unwrap();
-    assert_eq!(of([same(), same()], vec![port]).0, "shop:1.4 | shop:1.4 (2)");
+    assert_eq!(
+        of([same(), same()], vec![port]).0,
+        "shop:1.4 | shop:1.4 (2)"
+    );
     let same = || DraftSource::Url("http://127.0.0.1:3000".to_owned());
-    assert_eq!(of([same(), same()], Vec::new()).0, "127.0.0.1:3000 | 127.0.0.1:3000 (2)");
+    assert_eq!(
+        of([same(), same()], Vec::new()).0,
+        "127.0.0.1:3000 | 127.0.0.1:3000 (2)"
+    );
 }

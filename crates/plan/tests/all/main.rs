@@ -28,7 +28,10 @@ fn read_file(path: &Path) -> Result<Plan, ReadError> {
 }
 
 fn names(plan: &Plan) -> Vec<&str> {
-    plan.variants.iter().map(|variant| variant.name.as_str()).collect()
+    plan.variants
+        .iter()
+        .map(|variant| variant.name.as_str())
+        .collect()
 }
 
 /// The plan as a record stores it, read back for verification.

@@ -26,16 +26,26 @@ fn a_mix_reads_as_it_is_meant() {
         body_file = "new.json"
         expect.sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     "#;
-    let [item, add] = mix(text, folder.path()).unwrap().requests.try_into().unwrap();
+    let [item, add] = mix(text, folder.path())
+        .unwrap()
+        .requests
+        .try_into()
+        .unwrap();
     let at = |name: &str| Some(folder.path().canonicalize().unwrap().join(name));
-    let headers = [("Accept", "text/html"), ("Cookie", "a=1"), ("Cookie", "b=2")];
+    let headers = [
+        ("Accept", "text/html"),
+        ("Cookie", "a=1"),
+        ("Cookie", "b=2"),
+    ];
     let accepted = [("etag", vec![]), ("vary", vec!["Accept".to_owned()])];
     let expected = Request {
         name: "item".into(),
         weight: 3,
         method: "PURGE".into(),
         path: "/item/{id}".into(),
-        headers: headers.map(|(name, value)| (name.into(), value.into())).to_vec(),
+        headers: headers
+            .map(|(name, value)| (name.into(), value.into()))
+            .to_vec(),
         values: at("ids.csv"),
         expect: Some(Contract {
             status: vec![200, 404],
@@ -46,10 +56,16 @@ fn a_mix_reads_as_it_is_meant() {
         ..Request::default()
     };
     assert_eq!(item, expected);
-    assert_eq!((&*add.name, add.weight, add.body_file), ("POST /add", 1, at("new.json")));
+    assert_eq!(
+        (&*add.name, add.weight, add.body_file),
+        ("POST /add", 1, at("new.json"))
+    );
     assert_eq!(add.method, "POST");
     let expect = add.expect.unwrap();
-    assert!(expect.content.is_some() && expect.status.is_empty(), "without a status any 2xx will do");
+    assert!(
+        expect.content.is_some() && expect.status.is_empty(),
+        "without a status any 2xx will do"
+    );
 }
 
 #[test]
@@ -71,7 +87,12 @@ fn what_is_wrong_is_told_at_its_place() {
         for problem in mix(text, Path::new("/nowhere")).unwrap_err() {
             let hint = problem.hint.unwrap_or_default();
             let place = &text[problem.span];
-            writeln!(told, "{place} | {} | {} | {hint}", problem.message, problem.label).unwrap();
+            writeln!(
+                told,
+                "{place} | {} | {} | {hint}",
+                problem.message, problem.label
+            )
+            .unwrap();
         }
     }
     insta::assert_snapshot!(told);
@@ -81,22 +102,44 @@ fn what_is_wrong_is_told_at_its_place() {
 fn the_example_of_the_docs_is_a_mix() {
     let text = include_str!("../../../../docs/mix-file.md");
     let block = |language: &str| {
-        let rest = text.split_once(&format!("```{language}\n")).expect("there is one").1;
+        let rest = text
+            .split_once(&format!("```{language}\n"))
+            .expect("there is one")
+            .1;
         rest.split_once("```").expect("it ends").0
     };
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("items.csv"), block("csv")).unwrap();
     let requests = mix(block("toml"), folder.path()).unwrap().requests;
-    let titles: Vec<_> = requests.iter().map(|request| (request.name.as_str(), request.weight)).collect();
+    let titles: Vec<_> = requests
+        .iter()
+        .map(|request| (request.name.as_str(), request.weight))
+        .collect();
     assert_eq!(titles, [("GET /", 1), ("item", 8), ("order", 1)]);
 
-    let log_in =
-        text.split_once("## Log-ins").expect("a section").1.split("```toml\n").nth(1).expect("an example");
+    let log_in = text
+        .split_once("## Log-ins")
+        .expect("a section")
+        .1
+        .split("```toml\n")
+        .nth(1)
+        .expect("an example");
     let load = mix(log_in.split("```").next().unwrap(), folder.path()).unwrap();
     assert!(load.cookies && load.think == Some(Think::Exponential(Duration::from_millis(500))));
-    let [form, log_in, cart] = &load.requests[..] else { panic!("three requests: {load:?}") };
+    let [form, log_in, cart] = &load.requests[..] else {
+        panic!("three requests: {load:?}")
+    };
     assert!(form.once && log_in.once && !cart.once);
-    assert_eq!(log_in.capture, [("token".to_owned(), ResponseField::Json("/token".to_owned()))]);
-    assert_eq!((load.captured_before(1), load.captured_before(2)), (vec!["csrf"], vec!["csrf", "token"]));
-    assert_eq!((load.share_of("log in"), load.share_of("cart")), (None, Some(1.0)));
+    assert_eq!(
+        log_in.capture,
+        [("token".to_owned(), ResponseField::Json("/token".to_owned()))]
+    );
+    assert_eq!(
+        (load.captured_before(1), load.captured_before(2)),
+        (vec!["csrf"], vec!["csrf", "token"])
+    );
+    assert_eq!(
+        (load.share_of("log in"), load.share_of("cart")),
+        (None, Some(1.0))
+    );
 }

@@ -23,7 +23,10 @@ const FRAGMENTS: &str = "[¦]¦[[¦{¦}¦=¦.¦,¦\"¦'¦'''¦\n¦\r\n¦\r¦#¦\
 
 /// The nearest character boundary at or before `at`.
 fn boundary(text: &str, at: usize) -> usize {
-    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
+    (0..=at)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or_default()
 }
 
 /// One change at a place, with a part from another place. Most are words replaced by others of the file,
@@ -34,7 +37,12 @@ fn mutated(text: &str, (kind, place, other): &(u8, Index, Index)) -> String {
     match kind {
         0 => {
             let fragments: Vec<&str> = FRAGMENTS.split('¦').collect();
-            format!("{}{}{}", &text[..at], fragments[other.index(fragments.len())], &text[at..])
+            format!(
+                "{}{}{}",
+                &text[..at],
+                fragments[other.index(fragments.len())],
+                &text[at..]
+            )
         }
         1 => {
             let end = boundary(text, text.len().min(at + 1 + other.index(11)));
@@ -51,10 +59,17 @@ fn mutated(text: &str, (kind, place, other): &(u8, Index, Index)) -> String {
             lines.concat()
         }
         _ => {
-            let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+            let words: Vec<&str> = text
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .collect();
             let word = words[place.index(words.len())];
             let at = word.as_ptr() as usize - text.as_ptr() as usize;
-            format!("{}{}{}", &text[..at], words[other.index(words.len())], &text[at + word.len()..])
+            format!(
+                "{}{}{}",
+                &text[..at],
+                words[other.index(words.len())],
+                &text[at + word.len()..]
+            )
         }
     }
 }
@@ -62,11 +77,23 @@ fn mutated(text: &str, (kind, place, other): &(u8, Index, Index)) -> String {
 fn assert_can_be_shown(text: &str, problems: &[Problem]) {
     assert!(!problems.is_empty());
     for problem in problems {
-        assert!(text.get(problem.span.clone()).is_some(), "{problem:?} lies outside the text");
-        assert!(problem.line_column(text).0 <= text.lines().count() + 1, "{problem:?}");
-        assert!(!problem.message.is_empty() && !problem.message.contains(['\n', '\0', '\r']), "{problem:?}");
+        assert!(
+            text.get(problem.span.clone()).is_some(),
+            "{problem:?} lies outside the text"
+        );
+        assert!(
+            problem.line_column(text).0 <= text.lines().count() + 1,
+            "{problem:?}"
+        );
+        assert!(
+            !problem.message.is_empty() && !problem.message.contains(['\n', '\0', '\r']),
+            "{problem:?}"
+        );
         let is_read = problem.label != "this cannot be read";
-        assert!(is_read, "the schema lets pass what serde cannot read: {problem:?}");
+        assert!(
+            is_read,
+            "the schema lets pass what serde cannot read: {problem:?}"
+        );
     }
 }
 
@@ -78,29 +105,55 @@ fn assert_sound(plan: &Plan) {
         assert!(variant.load.connections >= plan.generators.count());
         assert!(variant.load.network.is_none() || plan.generators.is_here());
         let names = variant.load.requests.iter().map(|request| &request.name);
-        assert_eq!(names.collect::<std::collections::BTreeSet<_>>().len(), variant.load.requests.len());
-        assert!(variant.load.requests.iter().all(|request| request.weight > 0));
+        assert_eq!(
+            names.collect::<std::collections::BTreeSet<_>>().len(),
+            variant.load.requests.len()
+        );
+        assert!(
+            variant
+                .load
+                .requests
+                .iter()
+                .all(|request| request.weight > 0)
+        );
         if let Some(endpoint) = &plan.design.endpoint {
-            assert!(variant.load.share_of(&endpoint.name).is_some_and(|share| share >= endpoint.share));
+            assert!(
+                variant
+                    .load
+                    .share_of(&endpoint.name)
+                    .is_some_and(|share| share >= endpoint.share)
+            );
         }
-        assert_eq!(variant.services.last().map(|service| &service.name), Some(&variant.entry));
+        assert_eq!(
+            variant.services.last().map(|service| &service.name),
+            Some(&variant.entry)
+        );
         for (index, service) in variant.services.iter().enumerate() {
-            let Some(command) = service.command() else { continue };
+            let Some(command) = service.command() else {
+                continue;
+            };
             assert!(!command.command.is_empty());
             let started = &variant.services[..index];
-            assert!(service.needs.iter().all(|need| started.iter().any(|other| other.name == *need)));
+            assert!(
+                service
+                    .needs
+                    .iter()
+                    .all(|need| started.iter().any(|other| other.name == *need))
+            );
             let known = |name: &str| match name.strip_prefix("prepare.") {
                 Some(name) => plan.prepare.iter().any(|step| step.name == name),
                 None if name == "workers" => command.workers.is_some(),
                 None => {
-                    ["port", "directory", "address", "scratch"].contains(&name) || name.ends_with(".port")
+                    ["port", "directory", "address", "scratch"].contains(&name)
+                        || name.ends_with(".port")
                 }
             };
             for text in command.command.iter().chain(command.env.values()) {
                 fill(text, |name| known(name).then(String::new)).expect("only known placeholders");
             }
             for text in command.templates.values() {
-                render(text, |name| known(name).then(String::new)).expect("only known placeholders");
+                render(text, |name| known(name).then(String::new))
+                    .expect("only known placeholders");
             }
             if command.launcher != Launcher::Exec {
                 assert!(command.workers.is_some() && NodeCommand::parse(&command.command).is_ok());

@@ -13,10 +13,18 @@ use crate::read_file;
 fn rendered(text: &str, problems: &[Problem]) -> String {
     let mut out = String::new();
     for problem in problems {
-        assert!(text.get(problem.span.clone()).is_some(), "{problem:?} lies outside the text");
+        assert!(
+            text.get(problem.span.clone()).is_some(),
+            "{problem:?} lies outside the text"
+        );
         let (line, column) = problem.line_column(text);
         let hint = problem.hint.as_deref().unwrap_or("-");
-        writeln!(out, "{line}:{column} {} | {} | {hint}", problem.message, problem.label).unwrap();
+        writeln!(
+            out,
+            "{line}:{column} {} | {} | {hint}",
+            problem.message, problem.label
+        )
+        .unwrap();
     }
     out
 }
@@ -36,17 +44,28 @@ fn read(text: &[u8]) -> String {
 #[test]
 fn each_bad_file_is_explained() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad");
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let entries = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap());
     let told = |entry: &DirEntry| read(&std::fs::read(entry.path()).unwrap());
-    let told: BTreeMap<_, _> = entries.map(|entry| (entry.file_name(), told(&entry))).collect();
-    let told: String = told.iter().map(|(name, told)| format!("{}\n{told}", name.display())).collect();
+    let told: BTreeMap<_, _> = entries
+        .map(|entry| (entry.file_name(), told(&entry)))
+        .collect();
+    let told: String = told
+        .iter()
+        .map(|(name, told)| format!("{}\n{told}", name.display()))
+        .collect();
     insta::assert_snapshot!(told);
 }
 
 /// Messages for a service with two levels and these lines after its command.
 fn said_of(lines: &str) -> String {
     let factors = "[factors.setting]\noff = {}\non = { api.env.X = 1 }\n";
-    let factors = if lines.contains("[factors.") { "" } else { factors };
+    let factors = if lines.contains("[factors.") {
+        ""
+    } else {
+        factors
+    };
     let service = "[services.api]\ncommand = [\"node\"]";
     read(format!("name = \"x\"\n{factors}{service}\n{lines}\n").as_bytes())
 }
@@ -91,17 +110,25 @@ fn each_bad_line_is_explained() {
         "host = \"ssh://bench-1\"",
         "[load]\nrequests = [{ name = \"ping\", path = \"/ping\" }, { name = \"auth\", path = \"/auth\" }]\n[factors.routes]\nboth = {}\ncrypto = { load.requests = [{ name = \"auth\", path = \"/auth\" }, { name = \"auth2\", path = \"/auth2\" }] }\n[design]\nmetric = [\"p99\", \"p50\"]\nendpoint = \"ping\"",
     ];
-    insta::assert_snapshot!(told.map(|lines| format!("{lines}\n{}\n", said_of(lines))).concat());
+    insta::assert_snapshot!(
+        told.map(|lines| format!("{lines}\n{}\n", said_of(lines)))
+            .concat()
+    );
 }
 
 #[test]
 fn more_than_there_may_be_is_explained() {
     let levels = |factor: &str| -> String {
         let level = |n| format!("{factor}{n} = {{ api.env.{factor} = {n} }}\n");
-        format!("[factors.{factor}]\n{}", (0..8).map(level).collect::<String>())
+        format!(
+            "[factors.{factor}]\n{}",
+            (0..8).map(level).collect::<String>()
+        )
     };
     let factors = format!("{}{}[design]\nbudget = \"2h\"\n", levels("a"), levels("b"));
-    let requests: String = (1..34).map(|n| format!("{{ path = \"/{n}\" }}, ")).collect();
+    let requests: String = (1..34)
+        .map(|n| format!("{{ path = \"/{n}\" }}, "))
+        .collect();
     let told = [
         format!("{}{factors}", levels("c")),
         format!("{factors}aa = true"),
@@ -115,7 +142,11 @@ fn more_than_there_may_be_is_explained() {
 #[test]
 fn a_file_that_is_no_text_is_explained() {
     let large = vec![b'#'; 2 << 20];
-    let told = [&b"name = \"caf\xe9\"\n[services.api]\n"[..], b"name = \"a\"\0\n", &large];
+    let told = [
+        &b"name = \"caf\xe9\"\n[services.api]\n"[..],
+        b"name = \"a\"\0\n",
+        &large,
+    ];
     insta::assert_snapshot!(told.map(read).concat());
 }
 
@@ -124,7 +155,10 @@ fn windows_line_ends_and_a_byte_order_mark_change_no_place() {
     let unix = include_str!("../bad/several_at_once.toml");
     let windows = unix.replace('\n', "\r\n");
     assert_eq!(read(windows.as_bytes()), read(unix.as_bytes()));
-    assert_eq!(read(format!("\u{feff}{windows}").as_bytes()), read(unix.as_bytes()));
+    assert_eq!(
+        read(format!("\u{feff}{windows}").as_bytes()),
+        read(unix.as_bytes())
+    );
 }
 
 #[test]
@@ -132,8 +166,16 @@ fn deep_nesting_is_a_problem_and_not_a_crash() {
     let brackets = format!("name = {}{}", "[".repeat(100_000), "]".repeat(100_000));
     let tables = format!("name = {}1{}", "{ a = ".repeat(60), " }".repeat(60));
     // Each level of an inline table may have a dotted key: the deepest tree that the parser accepts.
-    let dotted = format!("x = {}1{}", format!("{{ {}a = ", "a.".repeat(75)).repeat(75), " }".repeat(75));
-    insta::assert_snapshot!([brackets, tables, dotted].map(|text| read(text.as_bytes())).concat());
+    let dotted = format!(
+        "x = {}1{}",
+        format!("{{ {}a = ", "a.".repeat(75)).repeat(75),
+        " }".repeat(75)
+    );
+    insta::assert_snapshot!(
+        [brackets, tables, dotted]
+            .map(|text| read(text.as_bytes()))
+            .concat()
+    );
 }
 
 #[test]
@@ -142,7 +184,10 @@ fn a_file_that_cannot_be_read_is_named() {
     for path in [folder.path().join("missing.toml"), folder.path().to_owned()] {
         let error = read_file(&path).unwrap_err();
         assert!(matches!(error, ReadError::Io { .. }), "{error:?}");
-        assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+        assert!(
+            error.to_string().contains(path.to_str().unwrap()),
+            "{error}"
+        );
     }
 }
 

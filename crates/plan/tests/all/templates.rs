@@ -30,9 +30,14 @@ fn read(template: &[u8]) -> Result<proofload_plan::Plan, Vec<String>> {
     fs::write(folder.path().join("proxy/nginx.conf.tmpl"), template).unwrap();
     parse(EXPERIMENT, folder.path()).map_err(|problems| {
         let shown = |problem: &Problem| {
-            assert_eq!(&EXPERIMENT[problem.span.clone()], "\"nginx.conf.tmpl\"", "{problem:?}");
+            assert_eq!(
+                &EXPERIMENT[problem.span.clone()],
+                "\"nginx.conf.tmpl\"",
+                "{problem:?}"
+            );
             let hint = problem.hint.clone().unwrap_or_default();
-            format!("{} | {hint}", problem.message).replace(folder.path().to_str().unwrap(), "FOLDER")
+            format!("{} | {hint}", problem.message)
+                .replace(folder.path().to_str().unwrap(), "FOLDER")
         };
         problems.iter().map(shown).collect()
     })
@@ -42,11 +47,21 @@ fn read(template: &[u8]) -> Result<proofload_plan::Plan, Vec<String>> {
 fn a_template_is_kept_as_text_and_filled_in_later() {
     let text = "worker_processes {{workers}};\nevents {}\nhttp { server { listen {{ port }}; } }\n";
     let plan = read(text.as_bytes()).unwrap();
-    let proxy = plan.variants[0].services.last().and_then(Service::command).unwrap();
+    let proxy = plan.variants[0]
+        .services
+        .last()
+        .and_then(Service::command)
+        .unwrap();
     assert_eq!(proxy.templates["nginx.conf"], text);
     assert_eq!(proxy.workers, Some(Workers::Number(2)));
-    let rendered = render(&proxy.templates["nginx.conf"], |name| Some(format!("<{name}>"))).unwrap();
-    assert_eq!(rendered, "worker_processes <workers>;\nevents {}\nhttp { server { listen <port>; } }\n");
+    let rendered = render(&proxy.templates["nginx.conf"], |name| {
+        Some(format!("<{name}>"))
+    })
+    .unwrap();
+    assert_eq!(
+        rendered,
+        "worker_processes <workers>;\nevents {}\nhttp { server { listen <port>; } }\n"
+    );
 }
 
 #[test]
@@ -75,7 +90,10 @@ fn what_is_no_text_or_too_much_of_it_is_refused() {
         ]
     );
     let large = read(&vec![b'a'; (1 << 20) + 1]).unwrap_err();
-    assert!(large[0].contains("proxy/nginx.conf.tmpl: it is larger than 1048576 bytes"), "{large:?}");
+    assert!(
+        large[0].contains("proxy/nginx.conf.tmpl: it is larger than 1048576 bytes"),
+        "{large:?}"
+    );
     assert!(read(&vec![b'a'; 1 << 20]).is_ok());
 }
 
@@ -109,12 +127,18 @@ pm2-cluster = { api.launcher = "pm2-cluster", api.workers = 3, api.pmx = false }
     // As the record stores it, and as one without these keys did.
     let kept = kept(&plan);
     let service = &kept["variants"][1]["services"][0];
-    assert_eq!((&service["launcher"], &service["workers"]), (&"cluster".into(), &"cores".into()));
+    assert_eq!(
+        (&service["launcher"], &service["workers"]),
+        (&"cluster".into(), &"cores".into())
+    );
     let mut old = service.clone();
     for key in ["launcher", "workers", "pmx", "templates"] {
         old.as_object_mut().unwrap().remove(key);
     }
     let old: proofload_plan::Service = serde_json::from_value(old).unwrap();
     let old = old.command().unwrap();
-    assert_eq!((old.launcher, old.workers, old.pmx), (Launcher::Exec, None, true));
+    assert_eq!(
+        (old.launcher, old.workers, old.pmx),
+        (Launcher::Exec, None, true)
+    );
 }

@@ -20,5 +20,7 @@ pub fn events(record: &Path) -> Vec<Event> {
 /// Writes a record to a folder that is new or empty.
 pub fn write(to: &Path, header: Header, events: impl IntoIterator<Item = Event>) {
     let mut writer = Writer::create(to, header, "").expect("a record");
-    events.into_iter().for_each(|event| writer.append(event).expect("it is kept"));
+    events
+        .into_iter()
+        .for_each(|event| writer.append(event).expect("it is kept"));
 }

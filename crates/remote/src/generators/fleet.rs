@@ -17,8 +17,8 @@ use model::{ConnectedGenerator, Counts, GeneratorPart, GeneratorUse, Windows};
 use crate::Channel;
 use crate::generators::ClockOffset;
 use crate::protocol::{
-    AgentConnection, AgentRequest, AgentResponse, FrameMessage, GeneratorRequest, GeneratorResponse,
-    Heartbeat, QUEUE_MAX, VERSION, other_version,
+    AgentConnection, AgentRequest, AgentResponse, FrameMessage, GeneratorRequest,
+    GeneratorResponse, Heartbeat, QUEUE_MAX, VERSION, other_version,
 };
 
 /// Pings for an offset, one after the other.
@@ -74,7 +74,11 @@ pub struct FleetError {
 
 impl FleetError {
     fn new(generator: String, what: String) -> FleetError {
-        FleetError { generator, what, is_refusal: false }
+        FleetError {
+            generator,
+            what,
+            is_refusal: false,
+        }
     }
 }
 
@@ -97,7 +101,10 @@ impl Fleet {
     /// All that are not there: before a load a missing generator is a mistake to be mended, and no misfortune.
     pub fn connect(channels: Vec<Channel>) -> Result<Fleet, Vec<FleetError>> {
         let (to, messages) = sync_channel(QUEUE_MAX);
-        let first = channels.first().map(|channel| channel.name.clone()).unwrap_or_default();
+        let first = channels
+            .first()
+            .map(|channel| channel.name.clone())
+            .unwrap_or_default();
         let heartbeat =
             Heartbeat::new().map_err(|error| vec![FleetError::new(first, format!(": {error}"))])?;
         let mut fleet = Fleet {
@@ -123,12 +130,17 @@ impl Fleet {
 
     /// All of them, in order, as they presented themselves.
     pub fn generators(&self) -> Vec<ConnectedGenerator> {
-        self.members.iter().map(|member| member.generator.clone()).collect()
+        self.members
+            .iter()
+            .map(|member| member.generator.clone())
+            .collect()
     }
 
     /// Processes of generators on this machine.
     pub fn processes(&self) -> impl Iterator<Item = u32> {
-        self.members.iter().filter_map(|member| member.connection.process)
+        self.members
+            .iter()
+            .filter_map(|member| member.connection.process)
     }
 
     /// Compares clocks, anew each time: they drift apart.
@@ -138,7 +150,8 @@ impl Fleet {
     pub fn compare_clocks(&mut self) -> Result<(), Vec<FleetError>> {
         let all: Vec<usize> = (0..self.members.len()).collect();
         let group = all.len().div_ceil(PING_GROUPS_MAX).max(PINGED_TOGETHER);
-        all.chunks(group).for_each(|group| self.compare_clocks_of(group));
+        all.chunks(group)
+            .for_each(|group| self.compare_clocks_of(group));
         self.none_lost()
     }
 
@@ -148,7 +161,11 @@ impl Fleet {
     /// Generators that cannot begin it, and those that were lost by now.
     pub fn give(&mut self, specs: Vec<LoadSpec>) -> Result<(), Vec<FleetError>> {
         let opening_max = |spec: &LoadSpec| {
-            let log_in = if spec.users == Users::default() { Duration::ZERO } else { spec.timeout };
+            let log_in = if spec.users == Users::default() {
+                Duration::ZERO
+            } else {
+                spec.timeout
+            };
             spec.connect_timeout.saturating_add(log_in)
         };
         let longest = specs.first().map(|spec| (opening_max(spec), spec.timeout));
@@ -160,8 +177,9 @@ impl Fleet {
         self.takers = specs.iter().map(|spec| takers(spec).into()).collect();
         let mut waited = BTreeSet::new();
         for (index, spec) in specs.into_iter().enumerate().take(self.members.len()) {
-            self.members[index]
-                .send(&AgentRequest::Generator(GeneratorRequest::Begin { spec: Box::new(spec) }));
+            self.members[index].send(&AgentRequest::Generator(GeneratorRequest::Begin {
+                spec: Box::new(spec),
+            }));
             waited.insert(index);
         }
         self.gather(waited, PATIENCE, &|| false, |_, _, response| {
@@ -174,7 +192,10 @@ impl Fleet {
     pub fn rest(&mut self) {
         let waited = self.send_all(|_| GeneratorRequest::Rest);
         self.gather(waited, PATIENCE, &|| false, |_, _, response| {
-            matches!(response, AgentResponse::Generator(GeneratorResponse::Resting))
+            matches!(
+                response,
+                AgentResponse::Generator(GeneratorResponse::Resting)
+            )
         });
     }
 
@@ -185,7 +206,9 @@ impl Fleet {
 
     /// What each of them has to do of a window, as much as would fall to its connections, or threads, if all were one.
     fn dealt(&self, until: Until) -> Vec<Until> {
-        let Some(total) = until.requests() else { return vec![until; self.takers.len()] };
+        let Some(total) = until.requests() else {
+            return vec![until; self.takers.len()];
+        };
         let all = self.takers.iter().sum::<u64>().max(1);
         let mut first = 0;
         let part = |takers: &u64| {
@@ -202,7 +225,10 @@ impl Fleet {
         let number = self.windows;
         let parts = self.dealt(until);
         let part = |index: usize| parts.get(index).copied().unwrap_or(until);
-        let waited = self.send_all(|index| GeneratorRequest::Prepare { number, until: part(index) });
+        let waited = self.send_all(|index| GeneratorRequest::Prepare {
+            number,
+            until: part(index),
+        });
         self.gather(waited, self.opening_max.saturating_add(SILENCE_MAX), stopped, |_, _, response| {
             matches!(response, AgentResponse::Generator(GeneratorResponse::Prepared { number: of }) if of == number)
         });
@@ -214,7 +240,11 @@ impl Fleet {
     /// `Until::Requests(n)` is n requests at all of them together.
     pub fn run(&mut self, until: Until, stopped: &dyn Fn() -> bool) -> FleetWindow {
         let number = self.windows;
-        let clock_error_ns = self.clocks().map(|offset| offset.error_ns).max().unwrap_or(0);
+        let clock_error_ns = self
+            .clocks()
+            .map(|offset| offset.error_ns)
+            .max()
+            .unwrap_or(0);
         let lead_ns = LEAD_MIN_NS + 4 * clock_error_ns;
         let start_ns = monotonic_ns() + lead_ns;
         let longest = match until {
@@ -225,41 +255,63 @@ impl Fleet {
             Until::Requests(_) => Duration::MAX,
         };
         let offsets: Vec<ClockOffset> = self.clocks().collect();
-        let waited = self
-            .send_all(|index| GeneratorRequest::Run { number, start_at_ns: offsets[index].theirs(start_ns) });
-        let (mut sum, mut arrived) = (None::<Counts>, BTreeMap::new());
-        self.gather(waited, longest, stopped, |index, member, response| match response {
-            AgentResponse::Generator(GeneratorResponse::Slice {
-                number: of,
-                late_ns,
-                steal_share,
-                mut counts,
-            }) if of == number && !arrived.contains_key(&index) => {
-                counts.started_ns = offsets[index].ours(counts.started_ns);
-                let part = member.part(late_ns, steal_share, &counts);
-                let driver = counts.generator.driver.clone();
-                let threads = GeneratorUse { driver, ..GeneratorUse::default() };
-                arrived.insert(index, (part, std::mem::replace(&mut counts.generator, threads)));
-                // At once: what grows with the number of generators is a part and a thread's times.
-                match &mut sum {
-                    Some(sum) => sum.merge(*counts, Windows::Parallel),
-                    None => sum = Some(*counts),
-                }
-                true
-            }
-            _ => false,
+        let waited = self.send_all(|index| GeneratorRequest::Run {
+            number,
+            start_at_ns: offsets[index].theirs(start_ns),
         });
+        let (mut sum, mut arrived) = (None::<Counts>, BTreeMap::new());
+        self.gather(
+            waited,
+            longest,
+            stopped,
+            |index, member, response| match response {
+                AgentResponse::Generator(GeneratorResponse::Slice {
+                    number: of,
+                    late_ns,
+                    steal_share,
+                    mut counts,
+                }) if of == number && !arrived.contains_key(&index) => {
+                    counts.started_ns = offsets[index].ours(counts.started_ns);
+                    let part = member.part(late_ns, steal_share, &counts);
+                    let driver = counts.generator.driver.clone();
+                    let threads = GeneratorUse {
+                        driver,
+                        ..GeneratorUse::default()
+                    };
+                    arrived.insert(
+                        index,
+                        (part, std::mem::replace(&mut counts.generator, threads)),
+                    );
+                    // At once: what grows with the number of generators is a part and a thread's times.
+                    match &mut sum {
+                        Some(sum) => sum.merge(*counts, Windows::Parallel),
+                        None => sum = Some(*counts),
+                    }
+                    true
+                }
+                _ => false,
+            },
+        );
         // Threads and parts are in the order of the generators, whoever came first.
         let (mut counts, mut parts) = (sum.unwrap_or_default(), Vec::with_capacity(arrived.len()));
         for (part, threads) in arrived.into_values() {
             // What moved the bytes is merged as it came.
-            let GeneratorUse { driver: _, cpu_ns, run_delay_ns, wall_ns } = threads;
+            let GeneratorUse {
+                driver: _,
+                cpu_ns,
+                run_delay_ns,
+                wall_ns,
+            } = threads;
             counts.generator.cpu_ns.extend(cpu_ns);
             counts.generator.run_delay_ns.extend(run_delay_ns);
             counts.generator.wall_ns.extend(wall_ns);
             parts.push(part);
         }
-        FleetWindow { counts, parts, lost: self.take_lost() }
+        FleetWindow {
+            counts,
+            parts,
+            lost: self.take_lost(),
+        }
     }
 
     /// Those that are gone, by their places, once whatever came from any is taken in.
@@ -267,12 +319,17 @@ impl Fleet {
         while let Ok(message) = self.messages.try_recv() {
             self.take_in(message, &BTreeSet::new());
         }
-        (0..self.members.len()).filter(|index| !self.members[*index].alive).collect()
+        (0..self.members.len())
+            .filter(|index| !self.members[*index].alive)
+            .collect()
     }
 
     /// Why generators are gone, each once.
     pub fn take_lost(&mut self) -> Vec<FleetError> {
-        self.members.iter_mut().filter_map(|member| member.lost.take()).collect()
+        self.members
+            .iter_mut()
+            .filter_map(|member| member.lost.take())
+            .collect()
     }
 
     /// Puts another in the place of one that is gone, of which nothing is left then.
@@ -291,7 +348,8 @@ impl Fleet {
     fn greeted(&mut self, channel: Channel) -> Result<Member, FleetError> {
         self.channels += 1;
         let name = channel.name.clone();
-        let connection = AgentConnection::open(channel, self.channels, self.to.clone(), &self.heartbeat);
+        let connection =
+            AgentConnection::open(channel, self.channels, self.to.clone(), &self.heartbeat);
         let mut member =
             Member::new(connection.map_err(|error| FleetError::new(name, format!(": {error}")))?);
         member.send(&AgentRequest::Hello { version: VERSION });
@@ -299,16 +357,26 @@ impl Fleet {
     }
 
     fn await_ready(&mut self, waited: BTreeSet<usize>) {
-        self.gather(waited, PATIENCE, &|| false, |_, member, response| match response {
-            AgentResponse::Ready { version, proofload, host, processors } => {
-                (member.generator.host, member.generator.processors) = (host, processors);
-                if version != VERSION {
-                    member.lose(format!(": {}", other_version(version, &proofload)), false);
+        self.gather(
+            waited,
+            PATIENCE,
+            &|| false,
+            |_, member, response| match response {
+                AgentResponse::Ready {
+                    version,
+                    proofload,
+                    host,
+                    processors,
+                } => {
+                    (member.generator.host, member.generator.processors) = (host, processors);
+                    if version != VERSION {
+                        member.lose(format!(": {}", other_version(version, &proofload)), false);
+                    }
+                    true
                 }
-                true
-            }
-            _ => false,
-        });
+                _ => false,
+            },
+        );
     }
 
     fn compare_clocks_of(&mut self, group: &[usize]) {
@@ -321,19 +389,26 @@ impl Fleet {
             };
             let sent_ns: BTreeMap<usize, u64> = group.iter().map(send).collect();
             let waited = group.iter().copied().collect();
-            self.gather(waited, SILENCE_MAX, &|| false, |index, member, response| match response {
-                AgentResponse::Pong { ping, clock_ns } if ping == number => {
-                    let offset = ClockOffset::of(sent_ns[&index], clock_ns, member.last_ns);
-                    let best = offsets.entry(index).or_insert(offset);
-                    if offset.error_ns < best.error_ns {
-                        *best = offset;
+            self.gather(
+                waited,
+                SILENCE_MAX,
+                &|| false,
+                |index, member, response| match response {
+                    AgentResponse::Pong { ping, clock_ns } if ping == number => {
+                        let offset = ClockOffset::of(sent_ns[&index], clock_ns, member.last_ns);
+                        let best = offsets.entry(index).or_insert(offset);
+                        if offset.error_ns < best.error_ns {
+                            *best = offset;
+                        }
+                        true
                     }
-                    true
-                }
-                _ => false,
-            });
+                    _ => false,
+                },
+            );
         }
-        offsets.into_iter().for_each(|(index, offset)| self.members[index].offset = offset);
+        offsets
+            .into_iter()
+            .for_each(|(index, offset)| self.members[index].offset = offset);
     }
 
     fn none_lost(&mut self) -> Result<(), Vec<FleetError>> {
@@ -357,7 +432,10 @@ impl Fleet {
         let index = *self.places.get(&message.from)?;
         let member = &mut self.members[index];
         member.last_ns = message.at_ns;
-        Some((index, member.take(message.response, waited.contains(&index))))
+        Some((
+            index,
+            member.take(message.response, waited.contains(&index)),
+        ))
     }
 
     /// Waits until each of `waited` has sent what `take` accepts, is lost, or is late. One that sends nothing while it is pinged is lost.
@@ -371,7 +449,9 @@ impl Fleet {
         let began_ns = monotonic_ns();
         let (mut looked_ns, mut pinged_ns, mut cancelled_ns) = (began_ns, began_ns, None);
         waited.retain(|index| self.members[*index].alive);
-        waited.iter().for_each(|index| self.members[*index].last_ns = began_ns);
+        waited
+            .iter()
+            .for_each(|index| self.members[*index].last_ns = began_ns);
         while !waited.is_empty() {
             // We hold a sender ourselves, so that an error is always that nothing came.
             if let Ok(message) = self.messages.recv_timeout(LOOK_EVERY)
@@ -385,9 +465,13 @@ impl Fleet {
             let now_ns = monotonic_ns();
             if stopped() && cancelled_ns.is_none() {
                 cancelled_ns = Some(now_ns);
-                waited.iter().for_each(|index| self.members[*index].send(&AgentRequest::Cancel));
+                waited
+                    .iter()
+                    .for_each(|index| self.members[*index].send(&AgentRequest::Cancel));
             }
-            if cancelled_ns.is_some_and(|at_ns| now_ns.saturating_sub(at_ns) > STOP_MAX.as_nanos() as u64) {
+            if cancelled_ns
+                .is_some_and(|at_ns| now_ns.saturating_sub(at_ns) > STOP_MAX.as_nanos() as u64)
+            {
                 waited.iter().for_each(|index| self.members[*index].end());
                 waited.clear();
             }
@@ -401,7 +485,9 @@ impl Fleet {
             waited.retain(|index| self.members[*index].alive);
             if now_ns.saturating_sub(pinged_ns) > PING_EVERY.as_nanos() as u64 {
                 pinged_ns = now_ns;
-                waited.iter().for_each(|index| self.members[*index].send(&AgentRequest::Ping(u64::MAX)));
+                waited
+                    .iter()
+                    .for_each(|index| self.members[*index].send(&AgentRequest::Ping(u64::MAX)));
             }
         }
     }
@@ -435,13 +521,27 @@ pub(crate) struct Member {
 impl Member {
     pub fn new(connection: AgentConnection) -> Member {
         let offset = ClockOffset { ns: 0, error_ns: 0 };
-        let generator =
-            ConnectedGenerator { name: connection.name.clone(), host: String::new(), processors: 1 };
-        Member { connection, offset, generator, last_ns: monotonic_ns(), lost: None, alive: true }
+        let generator = ConnectedGenerator {
+            name: connection.name.clone(),
+            host: String::new(),
+            processors: 1,
+        };
+        Member {
+            connection,
+            offset,
+            generator,
+            last_ns: monotonic_ns(),
+            lost: None,
+            alive: true,
+        }
     }
 
     pub fn part(&self, late_ns: u64, steal_share: Option<f64>, counts: &Counts) -> GeneratorPart {
-        let lag = counts.open.as_ref().map(|open| &open.schedule_lag).filter(|lag| lag.resolves(0.99));
+        let lag = counts
+            .open
+            .as_ref()
+            .map(|open| &open.schedule_lag)
+            .filter(|lag| lag.resolves(0.99));
         let lag = lag.and_then(|lag| lag.quantile(0.99));
         GeneratorPart {
             name: self.generator.name.clone(),
@@ -467,14 +567,20 @@ impl Member {
     }
 
     /// What came from it, if that is a response and not its end.
-    pub fn take(&mut self, came: io::Result<Option<AgentResponse>>, waited: bool) -> Option<AgentResponse> {
+    pub fn take(
+        &mut self,
+        came: io::Result<Option<AgentResponse>>,
+        waited: bool,
+    ) -> Option<AgentResponse> {
         let why = match came {
             Ok(Some(AgentResponse::Failed(error))) => {
                 self.connection.end();
                 self.lose(format!(": {error}"), true);
                 return None;
             }
-            Ok(Some(AgentResponse::Ended) | None) if waited => " ended before it had responded".to_owned(),
+            Ok(Some(AgentResponse::Ended) | None) if waited => {
+                " ended before it had responded".to_owned()
+            }
             Ok(Some(AgentResponse::Ended) | None) => " ended between two windows".to_owned(),
             Ok(Some(response)) => return Some(response),
             Err(error) => format!(": {error}"),
@@ -486,7 +592,11 @@ impl Member {
     pub fn lose(&mut self, what: String, is_refusal: bool) {
         // What comes of one that is lost already is the same loss again.
         if std::mem::take(&mut self.alive) {
-            self.lost = Some(FleetError { generator: self.generator.name.clone(), what, is_refusal });
+            self.lost = Some(FleetError {
+                generator: self.generator.name.clone(),
+                what,
+                is_refusal,
+            });
         }
     }
 
@@ -495,11 +605,17 @@ impl Member {
         let waited = Duration::from_nanos(now_ns.saturating_sub(began_ns));
         if quiet > SILENCE_MAX {
             let seconds = SILENCE_MAX.as_secs();
-            self.lose(format!(" did not respond within {seconds} s while it was pinged every second"), false);
+            self.lose(
+                format!(" did not respond within {seconds} s while it was pinged every second"),
+                false,
+            );
         } else if waited > longest {
             // It still hears, and may still load the service.
             self.connection.end();
-            let asked = format!("did not do within {} s what it was asked for", longest.as_secs());
+            let asked = format!(
+                "did not do within {} s what it was asked for",
+                longest.as_secs()
+            );
             self.lose(format!(" responds to pings, but {asked}"), false);
         }
     }

@@ -68,11 +68,21 @@ impl Namespace {
         name: Option<&str>,
         rights: &'static NamespaceRights,
     ) -> Result<Namespace, Error> {
-        let Cluster { server, namespace, context: found } = cluster(context)?;
+        let Cluster {
+            server,
+            namespace,
+            context: found,
+        } = cluster(context)?;
         let name = name.map_or(namespace, str::to_owned);
         // By the name that was found: the current context may become another one meanwhile.
         let proxy = Proxy::of(found.as_deref())?;
-        let namespace = Namespace { name, context: found, server, rights, proxy };
+        let namespace = Namespace {
+            name,
+            context: found,
+            server,
+            rights,
+            proxy,
+        };
         namespace.check_rights()?;
         Ok(namespace)
     }
@@ -96,11 +106,20 @@ impl Namespace {
                 Err(error) => return Err(error),
             }
         }
-        if missing.is_empty() { Ok(()) } else { Err(self.forbidden(&missing.join(", "))) }
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(self.forbidden(&missing.join(", ")))
+        }
     }
 
     pub fn create(&self, job: &Value) -> Result<Value, Error> {
-        self.send("the Job", "POST", &self.path("/apis/batch/v1", "jobs"), Some(job))
+        self.send(
+            "the Job",
+            "POST",
+            &self.path("/apis/batch/v1", "jobs"),
+            Some(job),
+        )
     }
 
     /// Deletes a Job and, in the background, its pods. One that is not there is deleted.
@@ -114,12 +133,20 @@ impl Namespace {
     }
 
     pub fn pods_of(&self, job: &str) -> Result<Vec<Pod>, Error> {
-        self.pods("a list of its pods", "labelSelector", &format!("batch.kubernetes.io/job-name={job}"))
+        self.pods(
+            "a list of its pods",
+            "labelSelector",
+            &format!("batch.kubernetes.io/job-name={job}"),
+        )
     }
 
     /// A pod by its name; `None` where it is gone.
     pub fn pod(&self, name: &str) -> Result<Option<Pod>, Error> {
-        let pods = self.pods("one of its pods", "fieldSelector", &format!("metadata.name={name}"))?;
+        let pods = self.pods(
+            "one of its pods",
+            "fieldSelector",
+            &format!("metadata.name={name}"),
+        )?;
         Ok(pods.into_iter().next())
     }
 
@@ -129,20 +156,39 @@ impl Namespace {
     }
 
     fn pods(&self, what: &'static str, by: &str, selector: &str) -> Result<Vec<Pod>, Error> {
-        self.list(what, &format!("{}?{by}={}", self.path("/api/v1", "pods"), percent_encoded(selector)))
+        self.list(
+            what,
+            &format!(
+                "{}?{by}={}",
+                self.path("/api/v1", "pods"),
+                percent_encoded(selector)
+            ),
+        )
     }
 
     /// Why the cluster made no more pods for a Job, where it says so.
     pub fn refusal(&self, job: &str) -> Result<Option<String>, Error> {
-        let of_job = format!("involvedObject.kind=Job,involvedObject.name={job},reason=FailedCreate");
-        let path = format!("{}?fieldSelector={}", self.path("/api/v1", "events"), percent_encoded(&of_job));
+        let of_job =
+            format!("involvedObject.kind=Job,involvedObject.name={job},reason=FailedCreate");
+        let path = format!(
+            "{}?fieldSelector={}",
+            self.path("/api/v1", "events"),
+            percent_encoded(&of_job)
+        );
         let events: Vec<Value> = self.list("events", &path)?;
-        Ok(events.iter().rev().find_map(|event| Some(event["message"].as_str()?.to_owned())))
+        Ok(events
+            .iter()
+            .rev()
+            .find_map(|event| Some(event["message"].as_str()?.to_owned())))
     }
 
     /// A Service by its name; `None` where there is none.
     pub fn service(&self, name: &str) -> Result<Option<Service>, Error> {
-        let path = format!("{}/{}", self.path("/api/v1", "services"), percent_encoded(name));
+        let path = format!(
+            "{}/{}",
+            self.path("/api/v1", "services"),
+            percent_encoded(name)
+        );
         match self.exchange("the Service", "GET", &path, None)? {
             ApiResponse { status: 404, .. } => Ok(None),
             response => self.read("the Service", response).map(Some),
@@ -153,26 +199,39 @@ impl Namespace {
     pub fn service_names(&self) -> Vec<String> {
         let services: Result<Vec<Service>, _> =
             self.list("a list of Services", &self.path("/api/v1", "services"));
-        services.unwrap_or_default().into_iter().map(|service| service.metadata.name).collect()
+        services
+            .unwrap_or_default()
+            .into_iter()
+            .map(|service| service.metadata.name)
+            .collect()
     }
 
     /// Where a Service leads to.
     pub fn endpoints(&self, service: &str) -> Result<Vec<EndpointSlice>, Error> {
         let of_it = percent_encoded(&format!("kubernetes.io/service-name={service}"));
         let slices = self.path("/apis/discovery.k8s.io/v1", "endpointslices");
-        self.list("the endpoints of the Service", &format!("{slices}?labelSelector={of_it}"))
+        self.list(
+            "the endpoints of the Service",
+            &format!("{slices}?labelSelector={of_it}"),
+        )
     }
 
     /// A connection to `kubectl proxy`, and the path there at which our container of a pod is attached to.
     pub fn attach_point(&self, pod: &str) -> Result<(UnixStream, String), Error> {
         let pod = format!("{}/{pod}", self.path("/api/v1", "pods"));
         let path = format!("{pod}/attach?container={CONTAINER}&stdin=true&stdout=true&stderr=true");
-        let stream = self.proxy.connect().map_err(|error| self.unreachable(error.to_string()))?;
+        let stream = self
+            .proxy
+            .connect()
+            .map_err(|error| self.unreachable(error.to_string()))?;
         Ok((stream, path))
     }
 
     fn path(&self, api: &str, resource: &str) -> String {
-        format!("{api}/namespaces/{}/{resource}", percent_encoded(&self.name))
+        format!(
+            "{api}/namespaces/{}/{resource}",
+            percent_encoded(&self.name)
+        )
     }
 
     fn list<T: DeserializeOwned>(&self, what: &'static str, path: &str) -> Result<Vec<T>, Error> {
@@ -198,11 +257,18 @@ impl Namespace {
         body: Option<&Value>,
     ) -> Result<ApiResponse, Error> {
         let body = body.map(Value::to_string).unwrap_or_default();
-        let exchanged = self.proxy.connect().and_then(|stream| exchange(stream, method, path, &body));
+        let exchanged = self
+            .proxy
+            .connect()
+            .and_then(|stream| exchange(stream, method, path, &body));
         exchanged.map_err(|error| self.unreachable(format!("{what}: {error}")))
     }
 
-    fn read<T: DeserializeOwned>(&self, what: &'static str, response: ApiResponse) -> Result<T, Error> {
+    fn read<T: DeserializeOwned>(
+        &self,
+        what: &'static str,
+        response: ApiResponse,
+    ) -> Result<T, Error> {
         if !(200..300).contains(&response.status) {
             return Err(self.refused(what, response.status, &response.body));
         }
@@ -215,12 +281,16 @@ impl Namespace {
         let (server, namespace) = (&self.server, &self.name);
         let Ok(Status { message, details }) = serde_json::from_slice(body) else {
             // It may be the page of some proxy.
-            return self.unreachable(text::shown(&text::line(String::from_utf8_lossy(body).trim())));
+            return self.unreachable(text::shown(&text::line(
+                String::from_utf8_lossy(body).trim(),
+            )));
         };
         match code {
-            401 => Error::new(format!("{server} does not accept these credentials: {message}"))
-                .by(Blame::Rights)
-                .help("credentials expire: log in again as your cluster wants it"),
+            401 => Error::new(format!(
+                "{server} does not accept these credentials: {message}"
+            ))
+            .by(Blame::Rights)
+            .help("credentials expire: log in again as your cluster wants it"),
             // What RBAC says has "cannot" in it; a quota and other admission are 403, too.
             403 if message.contains(" cannot ") => self.forbidden(&message),
             // There, and not ready.
@@ -236,9 +306,13 @@ impl Namespace {
     fn forbidden(&self, what: &str) -> Error {
         let (namespace, role) = (&self.name, self.rights.role);
         let apply = format!("kubectl apply --namespace {namespace} --filename {role}");
-        Error::new(format!("not allowed in the namespace {namespace:?}: {what}"))
-            .by(Blame::Rights)
-            .help(format!("{role} has all that is needed, and nothing else: {apply}"))
+        Error::new(format!(
+            "not allowed in the namespace {namespace:?}: {what}"
+        ))
+        .by(Blame::Rights)
+        .help(format!(
+            "{role} has all that is needed, and nothing else: {apply}"
+        ))
     }
 
     pub fn unreachable(&self, why: String) -> Error {
@@ -273,7 +347,12 @@ struct ApiResponse {
 }
 
 /// Sends a request, with a body of JSON unless that is empty, and reads the whole response.
-fn exchange(mut stream: UnixStream, method: &str, path: &str, body: &str) -> io::Result<ApiResponse> {
+fn exchange(
+    mut stream: UnixStream,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> io::Result<ApiResponse> {
     let deadline = Instant::now() + RESPONSE_MAX;
     stream.set_write_timeout(Some(RESPONSE_MAX))?;
     let request = format!(
@@ -303,7 +382,10 @@ fn exchange(mut stream: UnixStream, method: &str, path: &str, body: &str) -> io:
 }
 
 pub(super) fn late() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, format!("nothing came within {} s", RESPONSE_MAX.as_secs()))
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        format!("nothing came within {} s", RESPONSE_MAX.as_secs()),
+    )
 }
 
 fn parsed(bytes: &[u8]) -> io::Result<ApiResponse> {
@@ -315,13 +397,25 @@ fn parsed(bytes: &[u8]) -> io::Result<ApiResponse> {
         Err(error) => return Err(unfit(format!("no HTTP: {error}"))),
     };
     let body = bytes[length..].to_vec();
-    let lengths = head.headers.iter().filter(|header| model::header::is_same(header.name, "content-length"));
-    let announced =
-        lengths.filter_map(|header| std::str::from_utf8(header.value).ok()?.parse::<usize>().ok()).next();
+    let lengths = head
+        .headers
+        .iter()
+        .filter(|header| model::header::is_same(header.name, "content-length"));
+    let announced = lengths
+        .filter_map(|header| {
+            std::str::from_utf8(header.value)
+                .ok()?
+                .parse::<usize>()
+                .ok()
+        })
+        .next();
     if announced.is_some_and(|announced| body.len() < announced) {
         return Err(unfit("the response was cut off".into()));
     }
-    Ok(ApiResponse { status: head.code.unwrap_or(0), body })
+    Ok(ApiResponse {
+        status: head.code.unwrap_or(0),
+        body,
+    })
 }
 
 fn unfit(problem: String) -> io::Error {
@@ -330,7 +424,9 @@ fn unfit(problem: String) -> io::Error {
 
 // The objects of Kubernetes, as far as they are read here. What a cluster leaves out, or gives as null, is empty.
 
-fn null_is_empty<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+fn null_is_empty<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
+    from: D,
+) -> Result<T, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
@@ -449,12 +545,30 @@ mod tests {
     #[test]
     fn a_response_is_whole_or_an_error() {
         let whole = answered(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\n{}").unwrap();
-        assert_eq!(whole, ApiResponse { status: 403, body: b"{}".to_vec() });
+        assert_eq!(
+            whole,
+            ApiResponse {
+                status: 403,
+                body: b"{}".to_vec()
+            }
+        );
         let without_length = answered(b"HTTP/1.0 200 OK\r\n\r\n[1]").unwrap();
-        assert_eq!((without_length.status, without_length.body.as_slice()), (200, &b"[1]"[..]));
-        for cut in [&b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\n[1]"[..], b"HTTP/1.0 200", b""] {
+        assert_eq!(
+            (without_length.status, without_length.body.as_slice()),
+            (200, &b"[1]"[..])
+        );
+        for cut in [
+            &b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\n[1]"[..],
+            b"HTTP/1.0 200",
+            b"",
+        ] {
             assert!(answered(cut).unwrap_err().to_string().contains("cut off"));
         }
-        assert!(answered(b"SSH-2.0-OpenSSH\r\n\r\n").unwrap_err().to_string().contains("no HTTP"));
+        assert!(
+            answered(b"SSH-2.0-OpenSSH\r\n\r\n")
+                .unwrap_err()
+                .to_string()
+                .contains("no HTTP")
+        );
     }
 }

@@ -94,10 +94,17 @@ pub(super) fn attach(
     let broken = |error: io::Error| namespace.unreachable(format!("{WHAT}: {error}"));
     stream.set_read_timeout(Some(CONNECT_MAX)).map_err(broken)?;
     stream.set_write_timeout(Some(WRITE_MAX)).map_err(broken)?;
-    let wire =
-        Wire(Arc::new(AttachShared { stream, writing: Mutex::new(()), closed: AtomicBool::new(false) }));
-    let uri = format!("ws://localhost{path}").parse().map_err(|error| broken(io::Error::other(error)))?;
-    let request = ClientRequestBuilder::new(uri).with_sub_protocol(V5).with_sub_protocol(V4);
+    let wire = Wire(Arc::new(AttachShared {
+        stream,
+        writing: Mutex::new(()),
+        closed: AtomicBool::new(false),
+    }));
+    let uri = format!("ws://localhost{path}")
+        .parse()
+        .map_err(|error| broken(io::Error::other(error)))?;
+    let request = ClientRequestBuilder::new(uri)
+        .with_sub_protocol(V5)
+        .with_sub_protocol(V4);
     let limits = WebSocketConfig::default()
         .max_message_size(Some(MESSAGE_BYTES_MAX))
         .max_frame_size(Some(MESSAGE_BYTES_MAX));
@@ -111,14 +118,23 @@ pub(super) fn attach(
             HandshakeError::Interrupted(_) => broken(late()),
         })?;
     wire.0.stream.set_read_timeout(None).map_err(broken)?;
-    let half_closes = response.headers().get("sec-websocket-protocol").is_some_and(|protocol| protocol == V5);
+    let half_closes = response
+        .headers()
+        .get("sec-websocket-protocol")
+        .is_some_and(|protocol| protocol == V5);
     let input = PodStdin {
         socket: WebSocket::from_raw_socket(wire.clone(), Role::Client, Some(limits)),
         half_closes,
     };
     let (namespace, pod) = (namespace.clone(), pod.to_owned());
     let (piece, stderr) = (Bytes::new(), Vec::new());
-    let output = PodStdout { socket, piece, stderr, namespace, pod };
+    let output = PodStdout {
+        socket,
+        piece,
+        stderr,
+        namespace,
+        pod,
+    };
     Ok((input, output, ConnectionHold(wire)))
 }
 
@@ -131,7 +147,11 @@ impl Read for Wire {
 impl Write for Wire {
     /// All of it, so that no frame is in another.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let _writing = self.0.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writing = self
+            .0
+            .writing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         (&self.0.stream).write_all(bytes).inspect_err(|_| {
             // What follows half a frame would not be understood.
             let _ = self.0.stream.shutdown(Shutdown::Both);
@@ -147,13 +167,15 @@ impl Write for Wire {
 impl PodStdin {
     fn send(&mut self, stream: u8, bytes: &[u8]) -> io::Result<()> {
         let message = [&[stream][..], bytes].concat();
-        self.socket.send(Message::Binary(message.into())).map_err(|error| match error {
-            SocketError::Io(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                io::Error::new(io::ErrorKind::TimedOut, "it takes nothing in any more")
-            }
-            SocketError::Io(error) => error,
-            _ => io::ErrorKind::BrokenPipe.into(),
-        })
+        self.socket
+            .send(Message::Binary(message.into()))
+            .map_err(|error| match error {
+                SocketError::Io(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    io::Error::new(io::ErrorKind::TimedOut, "it takes nothing in any more")
+                }
+                SocketError::Io(error) => error,
+                _ => io::ErrorKind::BrokenPipe.into(),
+            })
     }
 }
 
@@ -198,7 +220,8 @@ impl Read for PodStdout {
                 Some(&STDOUT) => self.piece = message.slice(1..),
                 Some(&STDERR) => {
                     self.stderr.extend_from_slice(&message[1..]);
-                    self.stderr.drain(..self.stderr.len().saturating_sub(STDERR_BYTES_MAX));
+                    self.stderr
+                        .drain(..self.stderr.len().saturating_sub(STDERR_BYTES_MAX));
                 }
                 // How it ended is asked for where it matters.
                 _ => {}
@@ -221,7 +244,11 @@ impl PodStdout {
         let words = match ending.well {
             true => CUT_OFF.to_owned(),
             false => {
-                let begin = if self.stderr.len() == STDERR_BYTES_MAX { "…" } else { "" };
+                let begin = if self.stderr.len() == STDERR_BYTES_MAX {
+                    "…"
+                } else {
+                    ""
+                };
                 ending.words(&format!("{begin}{}", String::from_utf8_lossy(&self.stderr)))
             }
         };
@@ -253,7 +280,10 @@ fn explanation(namespace: &Namespace, pod: &str, is_unwanted: &dyn Fn() -> bool)
 // proxies. One `kubectl proxy` for each context passes our requests on, over a socket that has no name.
 
 /// How long `kubectl proxy` may take to say that it listens. It connects to nothing before the first request.
-const START_MAX: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
+const START_MAX: Timespec = Timespec {
+    tv_sec: 20,
+    tv_nsec: 0,
+};
 /// The same for reading its own configuration, which connects to nothing at all.
 const VIEW_PATIENCE: Duration = Duration::from_secs(20);
 /// Where a pod finds the namespace that it runs in.
@@ -272,8 +302,16 @@ pub(super) struct Cluster {
 
 /// The cluster of a context of the kubeconfig; without a kubeconfig, the cluster whose pod we are.
 pub(super) fn cluster(context: Option<&str>) -> Result<Cluster, Error> {
-    let view = machine::run(Command::new("kubectl").args(["config", "view", "--output=json"]), VIEW_PATIENCE);
-    let late = || unusable(format!("kubectl config view: no answer within {} s", VIEW_PATIENCE.as_secs()));
+    let view = machine::run(
+        Command::new("kubectl").args(["config", "view", "--output=json"]),
+        VIEW_PATIENCE,
+    );
+    let late = || {
+        unusable(format!(
+            "kubectl config view: no answer within {} s",
+            VIEW_PATIENCE.as_secs()
+        ))
+    };
     let view = view.map_err(not_started)?.ok_or_else(late)?;
     if !view.status.success() {
         return Err(unusable(String::from_utf8_lossy(&view.stderr).trim()));
@@ -283,16 +321,27 @@ pub(super) fn cluster(context: Option<&str>) -> Result<Cluster, Error> {
     if let Some(cluster) = cluster_of(&config, context)? {
         return Ok(cluster);
     }
-    let none = "no Kubernetes cluster is known here: the kubeconfig has no context, and this is no pod";
+    let none =
+        "no Kubernetes cluster is known here: the kubeconfig has no context, and this is no pod";
     let hint = "KUBECONFIG names the file, or it is ~/.kube/config; kubectl cluster-info uses the same one";
-    let server = std::env::var("KUBERNETES_SERVICE_HOST").map_err(|_| Error::new(none).help(hint))?;
+    let server =
+        std::env::var("KUBERNETES_SERVICE_HOST").map_err(|_| Error::new(none).help(hint))?;
     let namespace = fs::read_to_string(OWN_NAMESPACE).unwrap_or_else(|_| "default".to_owned());
-    Ok(Cluster { server: format!("https://{server}"), namespace, context: None })
+    Ok(Cluster {
+        server: format!("https://{server}"),
+        namespace,
+        context: None,
+    })
 }
 
 /// `None` where it has no contexts at all and none is asked for. What a kubeconfig leaves out, or gives as null, is empty.
 fn cluster_of(config: &Value, context: Option<&str>) -> Result<Option<Cluster>, Error> {
-    let all = |list: &str| config[list].as_array().map(Vec::as_slice).unwrap_or_default();
+    let all = |list: &str| {
+        config[list]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+    };
     let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
     let (contexts, current) = (all("contexts"), text(&config["current-context"]));
     let name = context.unwrap_or(&current);
@@ -308,13 +357,25 @@ fn cluster_of(config: &Value, context: Option<&str>) -> Result<Option<Cluster>, 
         return Err(Error::new(format!("the kubeconfig has no context {name:?}")).help(hint));
     };
     let cluster = text(&entry["context"]["cluster"]);
-    let found = all("clusters").iter().find(|one| one["name"] == cluster.as_str());
-    let missing =
-        || unusable(format!("context {name:?} names the cluster {cluster:?}, which it does not have"));
+    let found = all("clusters")
+        .iter()
+        .find(|one| one["name"] == cluster.as_str());
+    let missing = || {
+        unusable(format!(
+            "context {name:?} names the cluster {cluster:?}, which it does not have"
+        ))
+    };
     let server = text(&found.ok_or_else(missing)?["cluster"]["server"]);
-    let namespace = entry["context"]["namespace"].as_str().unwrap_or("default").to_owned();
+    let namespace = entry["context"]["namespace"]
+        .as_str()
+        .unwrap_or("default")
+        .to_owned();
     let server = server.trim_end_matches('/').to_owned();
-    Ok(Some(Cluster { server, namespace, context: Some(name.to_owned()) }))
+    Ok(Some(Cluster {
+        server,
+        namespace,
+        context: Some(name.to_owned()),
+    }))
 }
 
 /// A `kubectl proxy`. Dropping it ends the process.
@@ -338,7 +399,10 @@ impl Proxy {
     pub fn of(context: Option<&str>) -> Result<Arc<Proxy>, Error> {
         let mut proxies = PROXIES.lock().unwrap_or_else(PoisonError::into_inner);
         let context = context.map(str::to_owned);
-        let living = proxies.get(&context).and_then(Weak::upgrade).filter(|proxy| proxy.connect().is_ok());
+        let living = proxies
+            .get(&context)
+            .and_then(Weak::upgrade)
+            .filter(|proxy| proxy.connect().is_ok());
         let proxy = living.map_or_else(|| Proxy::start(context.as_deref()).map(Arc::new), Ok)?;
         proxies.insert(context, Arc::downgrade(&proxy));
         Ok(proxy)
@@ -348,18 +412,36 @@ impl Proxy {
         // Gone with this function.
         let folder = machine::temporary_folder().map_err(not_started)?;
         let path = folder.path().join("api");
-        let (stop, thread, (stdout, stderr)) = spawn(command(context, &path)).map_err(not_started)?;
+        let (stop, thread, (stdout, stderr)) =
+            spawn(command(context, &path)).map_err(not_started)?;
         let errors = LastLines::of(stderr).map_err(not_started)?;
         let mut stdout = BufReader::new(stdout);
-        let ready = poll(&mut [PollFd::new(stdout.get_ref(), PollFlags::IN)], Some(&START_MAX));
+        let ready = poll(
+            &mut [PollFd::new(stdout.get_ref(), PollFlags::IN)],
+            Some(&START_MAX),
+        );
         let mut line = String::new();
-        if !ready.is_ok_and(|ready| ready > 0) || !stdout.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
+        if !ready.is_ok_and(|ready| ready > 0)
+            || !stdout.read_line(&mut line).is_ok_and(|bytes| bytes > 0)
+        {
             drop(stop);
-            return Err(unusable(format!("kubectl proxy does not start: {}", last(&errors.lines()))));
+            return Err(unusable(format!(
+                "kubectl proxy does not start: {}",
+                last(&errors.lines())
+            )));
         }
-        let inode = OpenOptions::new().read(true).custom_flags(OFlags::PATH.bits().cast_signed()).open(&path);
+        let inode = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlags::PATH.bits().cast_signed())
+            .open(&path);
         let socket = inode.map_err(not_started)?;
-        Ok(Proxy { socket, errors, _stdout: stdout, stop: Some(stop), thread: Some(thread) })
+        Ok(Proxy {
+            socket,
+            errors,
+            _stdout: stdout,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
     }
 
     /// A connection through it to the API server.
@@ -367,7 +449,10 @@ impl Proxy {
         let inode = format!("/proc/self/fd/{}", self.socket.as_raw_fd());
         UnixStream::connect(inode).map_err(|error| {
             let words = last(&self.errors.lines());
-            io::Error::new(error.kind(), format!("kubectl proxy has ended: {words} ({error})"))
+            io::Error::new(
+                error.kind(),
+                format!("kubectl proxy has ended: {words} ({error})"),
+            )
         })
     }
 }
@@ -383,14 +468,19 @@ fn command(context: Option<&str>, socket: &Path) -> Command {
     let mut command = Command::new("kubectl");
     command.args(context.map(|context| format!("--context={context}")));
     // Its own default refuses to attach, because everyone who reaches a port could; this socket is ours alone.
-    command.args(["proxy", "--reject-paths=^$"]).arg(format!("--unix-socket={}", socket.display()));
+    command
+        .args(["proxy", "--reject-paths=^$"])
+        .arg(format!("--unix-socket={}", socket.display()));
     // A Ctrl-C is for us: to end a run in good order takes the cluster.
     command.process_group(0);
     // SAFETY: prctl(2) is async-signal-safe, and the closure does nothing else.
     unsafe {
         command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
     }
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -399,18 +489,21 @@ type StartedChild = (Sender<()>, JoinHandle<()>, (ChildStdout, ChildStderr));
 /// Starts a process on a thread that lives as long: the kernel ends it with the thread that started it, and so with us, however we end.
 fn spawn(mut command: Command) -> io::Result<StartedChild> {
     let ((started, starts), (stop, stopped)) = (channel(), channel::<()>());
-    let thread = std::thread::Builder::new().name("kubectl".into()).spawn(move || {
-        let mut child = match command.spawn() {
-            Ok(child) => child,
-            Err(error) => return drop(started.send(Err(error))),
-        };
-        let pipes = child.stdout.take().zip(child.stderr.take());
-        let _ = started.send(pipes.ok_or_else(|| io::Error::other("it has no stdout or stderr")));
-        // An error is what is waited for: the other end is gone.
-        let _ = stopped.recv();
-        let _ = child.kill();
-        let _ = child.wait();
-    })?;
+    let thread = std::thread::Builder::new()
+        .name("kubectl".into())
+        .spawn(move || {
+            let mut child = match command.spawn() {
+                Ok(child) => child,
+                Err(error) => return drop(started.send(Err(error))),
+            };
+            let pipes = child.stdout.take().zip(child.stderr.take());
+            let _ =
+                started.send(pipes.ok_or_else(|| io::Error::other("it has no stdout or stderr")));
+            // An error is what is waited for: the other end is gone.
+            let _ = stopped.recv();
+            let _ = child.kill();
+            let _ = child.wait();
+        })?;
     let pipes = starts.recv().map_err(io::Error::other)??;
     Ok((stop, thread, pipes))
 }
@@ -448,12 +541,18 @@ mod tests {
             })
         );
         let error = of(text, None).unwrap_err().to_string();
-        assert!(error.contains(r#"context "b" names the cluster "x""#), "{error}");
+        assert!(
+            error.contains(r#"context "b" names the cluster "x""#),
+            "{error}"
+        );
         let error = of(text, Some("prod")).unwrap_err();
         assert_eq!(error.to_string(), "the kubeconfig has no context \"prod\"");
         assert_eq!(error.hint(), Some("it has a, b"));
         let empty = r#"{"clusters": null, "contexts": null, "current-context": ""}"#;
         assert_eq!(of(empty, None).unwrap(), None);
-        assert_eq!(of(empty, Some("a")).unwrap_err().hint(), Some("it has no contexts at all"));
+        assert_eq!(
+            of(empty, Some("a")).unwrap_err().hint(),
+            Some("it has no contexts at all")
+        );
     }
 }

@@ -8,7 +8,8 @@ use model::PodSeen;
 use plan::ServicePort;
 
 use crate::kubernetes::api::{
-    ContainerStatus, Endpoint, EndpointSlice, Namespace, OF_SERVICES, Pod, Service, ServicePort as Port,
+    ContainerStatus, Endpoint, EndpointSlice, Namespace, OF_SERVICES, Pod, Service,
+    ServicePort as Port,
 };
 use crate::{Blame, Error};
 
@@ -36,14 +37,23 @@ impl DeployedAccess {
     /// # Errors
     /// If there is no such cluster, or rights are missing.
     pub fn find(wanted: &plan::Deployed) -> Result<DeployedAccess, Error> {
-        let namespace =
-            Namespace::find(wanted.context.as_deref(), wanted.namespace.as_deref(), &OF_SERVICES)?;
-        Ok(DeployedAccess { wanted: wanted.clone(), namespace })
+        let namespace = Namespace::find(
+            wanted.context.as_deref(),
+            wanted.namespace.as_deref(),
+            &OF_SERVICES,
+        )?;
+        Ok(DeployedAccess {
+            wanted: wanted.clone(),
+            namespace,
+        })
     }
 
     /// What it is called: `kubernetes://NAMESPACE/SERVICE`.
     pub fn place(&self) -> String {
-        format!("kubernetes://{}/{}", self.namespace.name, self.wanted.service)
+        format!(
+            "kubernetes://{}/{}",
+            self.namespace.name, self.wanted.service
+        )
     }
 
     /// The same with the cluster that it is in: `kubernetes://NAMESPACE/SERVICE of the context NAME`.
@@ -76,7 +86,8 @@ impl DeployedAccess {
         let namespace = &self.namespace.name;
         let (why, hint) = match (&names[..], behind.selector.as_str()) {
             ([], "") => (
-                "it leads nowhere: it selects no pods, and has no addresses written down".to_owned(),
+                "it leads nowhere: it selects no pods, and has no addresses written down"
+                    .to_owned(),
                 format!("kubectl get endpointslices --namespace {namespace}"),
             ),
             ([], selector) => (
@@ -93,7 +104,9 @@ impl DeployedAccess {
 
     fn looked(&self) -> Result<PodsBehind, Error> {
         let name = &self.wanted.service;
-        let Some(service) = self.namespace.service(name)? else { return Err(self.missing()) };
+        let Some(service) = self.namespace.service(name)? else {
+            return Err(self.missing());
+        };
         let found = address(&self.place(), &service, self.wanted.port.as_ref())?;
         let slices = self.namespace.endpoints(name)?;
         let selector = selector(&service);
@@ -102,7 +115,11 @@ impl DeployedAccess {
             selector => self.namespace.pods_selected(selector)?,
         };
         let pods = behind(&found, &slices, &pods);
-        Ok(PodsBehind { address: found.address, pods, selector })
+        Ok(PodsBehind {
+            address: found.address,
+            pods,
+            selector,
+        })
     }
 
     fn missing(&self) -> Error {
@@ -118,7 +135,11 @@ impl DeployedAccess {
 
 /// `app=shop,tier=web`.
 fn selector(service: &Service) -> String {
-    let pairs = service.spec.selector.iter().map(|(key, value)| format!("{key}={value}"));
+    let pairs = service
+        .spec
+        .selector
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"));
     pairs.collect::<Vec<_>>().join(",")
 }
 
@@ -133,17 +154,25 @@ struct ServiceLookup {
 }
 
 /// The address of a Service and one of its ports.
-fn address(place: &str, service: &Service, wanted: Option<&ServicePort>) -> Result<ServiceLookup, Error> {
+fn address(
+    place: &str,
+    service: &Service,
+    wanted: Option<&ServicePort>,
+) -> Result<ServiceLookup, Error> {
     let refused = |why: String, hint: String| Err(Error::new(format!("{place}: {why}")).help(hint));
     let spec = &service.spec;
     if spec.kind == "ExternalName" {
         let name = &spec.external_name;
         let hint = "load that from outside: proofload load takes any URL".to_owned();
-        return refused(format!("it is another name of {name}, and has no address of its own"), hint);
+        return refused(
+            format!("it is another name of {name}, and has no address of its own"),
+            hint,
+        );
     }
     let Ok(ip) = spec.cluster_ip.parse::<IpAddr>() else {
         let why = "it is headless: its name leads to its pods, and it has no address of its own";
-        let hint = "a second Service with the same selector and without `clusterIP: None` can be loaded";
+        let hint =
+            "a second Service with the same selector and without `clusterIP: None` can be loaded";
         return refused(why.to_owned(), hint.to_owned());
     };
     let ports = &spec.ports;
@@ -156,39 +185,64 @@ fn address(place: &str, service: &Service, wanted: Option<&ServicePort>) -> Resu
     let all: Vec<String> = ports.iter().map(name_and_number).collect();
     // One number may be that of TCP and of UDP.
     let Some(port) = named.iter().find(|port| is_tcp(port)) else {
-        let all = if all.is_empty() { "no ports at all".to_owned() } else { all.join(", ") };
+        let all = if all.is_empty() {
+            "no ports at all".to_owned()
+        } else {
+            all.join(", ")
+        };
         let hint = format!("it has {all}");
         return match (named.first(), wanted) {
             (Some(port), _) => {
                 let protocol = port.protocol.as_deref().unwrap_or_default();
-                refused(format!("its port {} is of {protocol}, and load goes over TCP", port.port), hint)
+                refused(
+                    format!(
+                        "its port {} is of {protocol}, and load goes over TCP",
+                        port.port
+                    ),
+                    hint,
+                )
             }
-            (None, Some(wanted)) => {
-                refused(format!("it has no port {wanted}"), port_hint(wanted, ports).unwrap_or(hint))
-            }
+            (None, Some(wanted)) => refused(
+                format!("it has no port {wanted}"),
+                port_hint(wanted, ports).unwrap_or(hint),
+            ),
             (None, None) => refused(
                 "which of its ports is meant is not said".into(),
                 format!("{hint}: kubernetes = {{ port = … }}"),
             ),
         };
     };
-    Ok(ServiceLookup { address: SocketAddr::new(ip, port.port), port: port.name.clone().unwrap_or_default() })
+    Ok(ServiceLookup {
+        address: SocketAddr::new(ip, port.port),
+        port: port.name.clone().unwrap_or_default(),
+    })
 }
 
 fn is_tcp(port: &Port) -> bool {
-    port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP")
+    port.protocol
+        .as_deref()
+        .is_none_or(|protocol| protocol == "TCP")
 }
 
 /// The one that was probably meant.
 fn port_hint(wanted: &ServicePort, ports: &[Port]) -> Option<String> {
-    let ServicePort::Name(name) = wanted else { return None };
-    let known: Vec<&str> = ports.iter().filter_map(|port| port.name.as_deref()).collect();
+    let ServicePort::Name(name) = wanted else {
+        return None;
+    };
+    let known: Vec<&str> = ports
+        .iter()
+        .filter_map(|port| port.name.as_deref())
+        .collect();
     (!known.is_empty()).then(|| plan::did_you_mean(name, "its ports", known))
 }
 
 /// `http (80)`, `53 (UDP)`.
 fn name_and_number(port: &Port) -> String {
-    let protocol = port.protocol.iter().filter(|_| !is_tcp(port)).map(|protocol| format!(", {protocol}"));
+    let protocol = port
+        .protocol
+        .iter()
+        .filter(|_| !is_tcp(port))
+        .map(|protocol| format!(", {protocol}"));
     let protocol: String = protocol.collect();
     match &port.name {
         Some(name) => format!("{name} ({}{protocol})", port.port),
@@ -198,14 +252,35 @@ fn name_and_number(port: &Port) -> String {
 
 /// The pods that a Service's port leads to, by name.
 fn behind(found: &ServiceLookup, slices: &[EndpointSlice], known: &[Pod]) -> Vec<PodSeen> {
-    let family = if found.address.is_ipv4() { "IPv4" } else { "IPv6" };
+    let family = if found.address.is_ipv4() {
+        "IPv4"
+    } else {
+        "IPv6"
+    };
     let mut pods: Vec<PodSeen> = Vec::new();
     for slice in slices.iter().filter(|slice| slice.address_type == family) {
-        let port = slice.ports.iter().filter(|port| port.name.as_deref().unwrap_or_default() == found.port);
-        let Some(port) = port.filter_map(|port| port.port).next() else { continue };
-        pods.extend(slice.endpoints.iter().filter_map(|endpoint| pod(endpoint, port, known)));
+        let port = slice
+            .ports
+            .iter()
+            .filter(|port| port.name.as_deref().unwrap_or_default() == found.port);
+        let Some(port) = port.filter_map(|port| port.port).next() else {
+            continue;
+        };
+        pods.extend(
+            slice
+                .endpoints
+                .iter()
+                .filter_map(|endpoint| pod(endpoint, port, known)),
+        );
     }
-    pods.sort_by_key(|pod| (pod.name.clone(), pod.uid.clone(), pod.address.clone(), pod.ready));
+    pods.sort_by_key(|pod| {
+        (
+            pod.name.clone(),
+            pod.uid.clone(),
+            pod.address.clone(),
+            pod.ready,
+        )
+    });
     // While endpoints move from one slice to another they are in both.
     pods.dedup_by(|one, other| (&one.uid, &one.name) == (&other.uid, &other.name));
     pods
@@ -214,9 +289,14 @@ fn behind(found: &ServiceLookup, slices: &[EndpointSlice], known: &[Pod]) -> Vec
 fn pod(endpoint: &Endpoint, port: u16, known: &[Pod]) -> Option<PodSeen> {
     let ip: IpAddr = endpoint.addresses.first()?.parse().ok()?;
     let address = SocketAddr::new(ip, port).to_string();
-    let target = endpoint.target_ref.as_ref().filter(|target| target.kind == "Pod");
+    let target = endpoint
+        .target_ref
+        .as_ref()
+        .filter(|target| target.kind == "Pod");
     let uid = target.map(|target| target.uid.clone()).unwrap_or_default();
-    let of_uid = known.iter().find(|pod| pod.metadata.uid == uid && !uid.is_empty());
+    let of_uid = known
+        .iter()
+        .find(|pod| pod.metadata.uid == uid && !uid.is_empty());
     let containers = of_uid.map(|pod| &pod.status.container_statuses);
     let mut images: Vec<String> = containers.into_iter().flatten().map(image).collect();
     images.sort();

@@ -56,7 +56,12 @@ pub(super) fn view(pod: &Pod) -> Option<PodView> {
     const INDEX: &str = "batch.kubernetes.io/job-completion-index";
     let index = pod.metadata.annotations.get(INDEX)?.parse().ok()?;
     let (name, node) = (pod.metadata.name.clone(), pod.spec.node_name.clone());
-    Some(PodView { index, name, node, state: state(pod) })
+    Some(PodView {
+        index,
+        name,
+        node,
+        state: state(pod),
+    })
 }
 
 fn state(pod: &Pod) -> PodState {
@@ -95,28 +100,50 @@ pub(super) struct PodEnding {
 impl PodEnding {
     /// In one line, with its last output.
     pub(super) fn words(&self, last: &str) -> String {
-        let lines: Vec<&str> = last.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        if lines.is_empty() { self.how.clone() } else { format!("{}: {}", self.how, lines.join("; ")) }
+        let lines: Vec<&str> = last
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect();
+        if lines.is_empty() {
+            self.how.clone()
+        } else {
+            format!("{}: {}", self.how, lines.join("; "))
+        }
     }
 
     /// One that was not in order.
     pub(super) fn of(how: impl Into<String>) -> PodEnding {
-        PodEnding { how: how.into(), last: String::new(), well: false }
+        PodEnding {
+            how: how.into(),
+            last: String::new(),
+            well: false,
+        }
     }
 }
 
 /// How a pod ended, once it has, in the cluster's words.
 pub(super) fn ending(pod: &Pod) -> Option<PodEnding> {
     if let Some(message) = condition(pod, "DisruptionTarget", "True") {
-        return Some(PodEnding::of(format!("the cluster took it away: {message}")));
+        return Some(PodEnding::of(format!(
+            "the cluster took it away: {message}"
+        )));
     }
     if pod.metadata.deletion_timestamp.is_some() {
         return Some(PodEnding::of("somebody deleted the pod"));
     }
     if let Some(ended) = container(pod).and_then(|state| state.terminated.as_ref()) {
-        let begin = if ended.message.len() >= MESSAGE_BYTES { "…" } else { "" };
+        let begin = if ended.message.len() >= MESSAGE_BYTES {
+            "…"
+        } else {
+            ""
+        };
         let last = format!("{begin}{}", ended.message);
-        return Some(PodEnding { how: exit(ended), last, well: ended.exit_code == 0 });
+        return Some(PodEnding {
+            how: exit(ended),
+            last,
+            well: ended.exit_code == 0,
+        });
     }
     let status = &pod.status;
     (status.phase == "Failed").then(|| PodEnding::of(joined(&status.reason, &status.message)))
@@ -125,7 +152,9 @@ pub(super) fn ending(pod: &Pod) -> Option<PodEnding> {
 fn exit(ended: &Terminated) -> String {
     let code = ended.exit_code;
     match (ended.reason.as_str(), code) {
-        ("OOMKilled", _) => format!("it needed more memory than its limit (OOMKilled, exit code {code})"),
+        ("OOMKilled", _) => {
+            format!("it needed more memory than its limit (OOMKilled, exit code {code})")
+        }
         (_, 137) => format!("it was killed (exit code {code})"),
         ("Error" | "Completed" | "", _) => format!("exit code {code}"),
         (reason, _) => format!("{reason}, exit code {code}"),
@@ -135,7 +164,9 @@ fn exit(ended: &Terminated) -> String {
 /// Ours: a mesh may have put others into the pod, and they are listed by name.
 fn container(pod: &Pod) -> Option<&ContainerState> {
     let all = &pod.status.container_statuses;
-    all.iter().find(|container| container.name == CONTAINER).map(|container| &container.state)
+    all.iter()
+        .find(|container| container.name == CONTAINER)
+        .map(|container| &container.state)
 }
 
 /// What a condition says where it has this status.
@@ -146,7 +177,11 @@ fn condition(pod: &Pod, kind: &str, status: &str) -> Option<String> {
 }
 
 fn joined(reason: &str, message: &str) -> String {
-    [reason, message].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
+    [reason, message]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 /// Waits for all pods of a Job, and knows when that is in vain.
@@ -174,19 +209,33 @@ pub(super) const OPEN_MAX: Duration = Duration::from_secs(300);
 
 impl Barrier {
     pub(super) fn new(wanted: u32, image: String) -> Barrier {
-        Barrier { wanted, image, trouble: None }
+        Barrier {
+            wanted,
+            image,
+            trouble: None,
+        }
     }
 
     /// What follows from the pods seen `now`, which is the time since the Job was made, and from why the cluster made no more of them.
-    pub(super) fn step(&mut self, now: Duration, pods: &[PodView], refusal: Option<&str>) -> PodStep {
-        let running: BTreeMap<u32, &PodView> =
-            pods.iter().filter(|pod| pod.state == PodState::Running).map(|pod| (pod.index, pod)).collect();
+    pub(super) fn step(
+        &mut self,
+        now: Duration,
+        pods: &[PodView],
+        refusal: Option<&str>,
+    ) -> PodStep {
+        let running: BTreeMap<u32, &PodView> = pods
+            .iter()
+            .filter(|pod| pod.state == PodState::Running)
+            .map(|pod| (pod.index, pod))
+            .collect();
         if running.len() as u64 == u64::from(self.wanted) {
             return PodStep::Open(running.into_values().cloned().collect());
         }
         let words = words(self.wanted, pods);
         match self.worst(pods, refusal) {
-            Some(trouble) if self.lasts(&trouble, pods.len(), now) => PodStep::Broken(trouble.error),
+            Some(trouble) if self.lasts(&trouble, pods.len(), now) => {
+                PodStep::Broken(trouble.error)
+            }
             Some(trouble) => PodStep::Wait(format!("{words}: {}", trouble.error)),
             None if now > OPEN_MAX => {
                 let error = Error::new(format!("after {} s {words}", now.as_secs()));
@@ -215,37 +264,57 @@ impl Barrier {
         let patience = Duration::from_secs(15);
         let refused = refusal
             .filter(|_| (pods.len() as u64) < u64::from(self.wanted))
-            .map(|message| Trouble { kind: "refused", patience, error: refused("its pods", message) });
-        of_pods.chain(refused).min_by_key(|trouble| trouble.patience)
+            .map(|message| Trouble {
+                kind: "refused",
+                patience,
+                error: refused("its pods", message),
+            });
+        of_pods
+            .chain(refused)
+            .min_by_key(|trouble| trouble.patience)
     }
 
     fn trouble_of(&self, pod: &PodView, pods: &[PodView]) -> Option<Trouble> {
         let PodView { name, node, .. } = pod;
         let (kind, patience_s, error) = match &pod.state {
             PodState::Waiting | PodState::Running => return None,
-            PodState::Ended(how) => {
-                ("ended", 0, Error::new(format!("{name} on {node} ended before it got any load: {how}")))
-            }
+            PodState::Ended(how) => (
+                "ended",
+                0,
+                Error::new(format!(
+                    "{name} on {node} ended before it got any load: {how}"
+                )),
+            ),
             PodState::ImageMissing(reason, message) => {
                 let image = &self.image;
-                let error =
-                    Error::new(format!("the image {image:?} cannot be had by {name}: {reason}: {message}"));
+                let error = Error::new(format!(
+                    "the image {image:?} cannot be had by {name}: {reason}: {message}"
+                ));
                 let error = error.help(match reason.as_str() {
                     "InvalidImageName" => "an image is named as registry/name:tag, in lower case",
                     _ => "is the name right, and may the nodes pull it? The Dockerfile makes it",
                 });
                 // A registry may be busy for once; the node tries again after ten seconds.
                 let patience_s =
-                    if matches!(reason.as_str(), "InvalidImageName" | "ErrImageNeverPull") { 0 } else { 15 };
+                    if matches!(reason.as_str(), "InvalidImageName" | "ErrImageNeverPull") {
+                        0
+                    } else {
+                        15
+                    };
                 ("image", patience_s, error)
             }
             PodState::NotCreated(reason, message) => (
                 "not created",
                 3,
-                Error::new(format!("{name} on {node} cannot be made: {reason}: {message}")),
+                Error::new(format!(
+                    "{name} on {node} cannot be made: {reason}: {message}"
+                )),
             ),
             PodState::Unscheduled(message) => {
-                let count = pods.iter().filter(|pod| matches!(pod.state, PodState::Unscheduled(_))).count();
+                let count = pods
+                    .iter()
+                    .filter(|pod| matches!(pod.state, PodState::Unscheduled(_)))
+                    .count();
                 let error = Error::new(format!(
                     "{count} of {} without a node: {message}",
                     many(self.wanted.into(), "pod")
@@ -255,7 +324,11 @@ impl Barrier {
                 ("unschedulable", 10, error)
             }
         };
-        Some(Trouble { kind, patience: Duration::from_secs(patience_s), error })
+        Some(Trouble {
+            kind,
+            patience: Duration::from_secs(patience_s),
+            error,
+        })
     }
 }
 
@@ -263,7 +336,9 @@ impl Barrier {
 pub(super) fn refused(what: &str, message: &str) -> Error {
     let error = Error::new(format!("the cluster refuses {what}: {message}"));
     match message.contains("exceeded quota") {
-        true => error.help("fewer pods or smaller resources, or a larger quota: kubectl describe quota"),
+        true => {
+            error.help("fewer pods or smaller resources, or a larger quota: kubectl describe quota")
+        }
         false => error,
     }
 }
@@ -284,11 +359,22 @@ fn words(wanted: u32, pods: &[PodView]) -> String {
     let made = pods.len() - running - unscheduled - ended;
     let indexes: BTreeSet<u32> = pods.iter().map(|pod| pod.index).collect();
     let missing = (wanted as usize).saturating_sub(indexes.len());
-    let mut parts = vec![format!("{running} of {} running", many(wanted.into(), "pod"))];
-    let others =
-        [(made, "being made"), (unscheduled, "without a node"), (ended, "ended"), (missing, "not there yet")];
-    parts
-        .extend(others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
+    let mut parts = vec![format!(
+        "{running} of {} running",
+        many(wanted.into(), "pod")
+    )];
+    let others = [
+        (made, "being made"),
+        (unscheduled, "without a node"),
+        (ended, "ended"),
+        (missing, "not there yet"),
+    ];
+    parts.extend(
+        others
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}")),
+    );
     parts.join(", ")
 }
 

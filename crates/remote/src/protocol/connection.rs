@@ -40,7 +40,9 @@ pub(crate) struct FrameMessage {
 
 impl std::fmt::Debug for AgentConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Connection").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Connection")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 
@@ -53,12 +55,24 @@ impl AgentConnection {
         heartbeat: &Heartbeat,
     ) -> io::Result<AgentConnection> {
         let process = channel.process();
-        let Channel { name, input, output, keeper } = channel;
+        let Channel {
+            name,
+            input,
+            output,
+            keeper,
+        } = channel;
         let input = Arc::new(AgentStdin(Mutex::new(Some(input))));
         heartbeat.include(&input);
         let listen = move || listen(BufReader::new(output), number, &to);
-        std::thread::Builder::new().name(format!("responses-{number}")).spawn(listen)?;
-        Ok(AgentConnection { name, process, input, _keeper: Mutex::new(keeper) })
+        std::thread::Builder::new()
+            .name(format!("responses-{number}"))
+            .spawn(listen)?;
+        Ok(AgentConnection {
+            name,
+            process,
+            input,
+            _keeper: Mutex::new(keeper),
+        })
     }
 
     /// Sends a request. An agent that reads no more has ended, or its channel has: the other end says why, in better words.
@@ -86,7 +100,15 @@ fn listen(mut output: impl BufRead, from: u64, to: &SyncSender<FrameMessage>) {
         let at_ns = monotonic_ns();
         let response = filled.and_then(|()| read(&mut output));
         let is_last = !matches!(response, Ok(Some(_)));
-        if to.send(FrameMessage { from, at_ns, response }).is_err() || is_last {
+        if to
+            .send(FrameMessage {
+                from,
+                at_ns,
+                response,
+            })
+            .is_err()
+            || is_last
+        {
             return;
         }
     }
@@ -103,7 +125,9 @@ impl AgentStdin {
     }
 
     fn send(&self, request: &AgentRequest) -> io::Result<()> {
-        self.lock().as_mut().map_or(Ok(()), |writer| write(writer.as_mut(), request))
+        self.lock()
+            .as_mut()
+            .map_or(Ok(()), |writer| write(writer.as_mut(), request))
     }
 
     /// Sends a heartbeat, unless a request is being sent right now, which says as much for however long that takes.
@@ -134,19 +158,33 @@ pub(crate) fn read<T: DeserializeOwned>(input: &mut impl BufRead) -> io::Result<
     read_up_to(input, FRAME_BYTES_MAX)
 }
 
-fn read_up_to<T: DeserializeOwned>(input: &mut impl BufRead, bytes_max: u64) -> io::Result<Option<T>> {
+fn read_up_to<T: DeserializeOwned>(
+    input: &mut impl BufRead,
+    bytes_max: u64,
+) -> io::Result<Option<T>> {
     let mut line = Vec::new();
     loop {
         line.clear();
-        let length = input.by_ref().take(bytes_max).read_until(b'\n', &mut line)?;
+        let length = input
+            .by_ref()
+            .take(bytes_max)
+            .read_until(b'\n', &mut line)?;
         match line.last() {
             None => return Ok(None),
             Some(b'\n') if line.iter().all(u8::is_ascii_whitespace) => {}
             Some(b'\n') => break,
             Some(_) if length as u64 == bytes_max => {
-                return Err(unfit(&line, &format!("a message of over {bytes_max} bytes")));
+                return Err(unfit(
+                    &line,
+                    &format!("a message of over {bytes_max} bytes"),
+                ));
             }
-            Some(_) => return Err(unfit(&line, &format!("a message was cut off after {length} bytes"))),
+            Some(_) => {
+                return Err(unfit(
+                    &line,
+                    &format!("a message was cut off after {length} bytes"),
+                ));
+            }
         }
     }
     serde_json::from_slice(&line)
@@ -159,7 +197,10 @@ pub(crate) fn write(output: &mut (impl Write + ?Sized), value: &impl Serialize) 
     let mut line = serde_json::to_vec(value).map_err(io::Error::from)?;
     line.push(b'\n');
     if line.len() as u64 > FRAME_BYTES_MAX {
-        let problem = format!("a message of {} bytes is too long, at most {FRAME_BYTES_MAX}", line.len());
+        let problem = format!(
+            "a message of {} bytes is too long, at most {FRAME_BYTES_MAX}",
+            line.len()
+        );
         return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
     }
     output.write_all(&line)?;
@@ -170,8 +211,15 @@ fn unfit(line: &[u8], problem: &str) -> io::Error {
     let begin = &line[..line.len().min(SHOWN_CHARS * 4)];
     let text = String::from_utf8_lossy(begin);
     let shown: String = text.trim_end().chars().take(SHOWN_CHARS).collect();
-    let more = if begin.len() < line.len() || shown.len() < text.trim_end().len() { "…" } else { "" };
-    io::Error::new(io::ErrorKind::InvalidData, format!("{problem}: {shown:?}{more}"))
+    let more = if begin.len() < line.len() || shown.len() < text.trim_end().len() {
+        "…"
+    } else {
+        ""
+    };
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!("{problem}: {shown:?}{more}"),
+    )
 }
 
 // Heartbeats: here a thread that sends them, there the time since the last byte came. A network that is cut ends no connection.
@@ -199,18 +247,24 @@ impl Heartbeat {
             while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 let mut inputs = all.lock().unwrap_or_else(PoisonError::into_inner);
                 inputs.retain(|input| input.strong_count() > 0);
-                let living: Vec<Arc<AgentStdin>> = inputs.iter().filter_map(Weak::upgrade).collect();
+                let living: Vec<Arc<AgentStdin>> =
+                    inputs.iter().filter_map(Weak::upgrade).collect();
                 drop(inputs);
                 living.iter().for_each(|input| input.beat());
             }
         };
-        std::thread::Builder::new().name("heartbeat".into()).spawn(beat)?;
+        std::thread::Builder::new()
+            .name("heartbeat".into())
+            .spawn(beat)?;
         Ok(Heartbeat { inputs, _ended })
     }
 
     /// From now on this one gets them, too, until it is dropped.
     pub fn include(&self, input: &Arc<AgentStdin>) {
-        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(input));
+        self.inputs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Arc::downgrade(input));
     }
 }
 
@@ -271,7 +325,11 @@ mod tests {
         assert_eq!(read::<Vec<u32>>(&mut input).unwrap(), Some(vec![1]));
         assert_eq!(read::<Vec<u32>>(&mut input).unwrap(), Some(vec![2]));
         assert_eq!(read::<Vec<u32>>(&mut input).unwrap(), None);
-        let error = |mut text: &[u8]| read_up_to::<Vec<u32>>(&mut text, 40).unwrap_err().to_string();
+        let error = |mut text: &[u8]| {
+            read_up_to::<Vec<u32>>(&mut text, 40)
+                .unwrap_err()
+                .to_string()
+        };
         assert_eq!(error(b"[1"), "a message was cut off after 2 bytes: \"[1\"");
         let greeting = error(b"Welcome to Debian!\n");
         assert!(greeting.contains("\"Welcome to Debian!\""), "{greeting}");
@@ -307,7 +365,10 @@ mod tests {
     fn all_get_heartbeats_but_one_that_is_written_to_and_none_is_kept_open() {
         let piped = || {
             let (output, input) = io::pipe().unwrap();
-            (Arc::new(AgentStdin(Mutex::new(Some(Box::new(input))))), BufReader::new(output))
+            (
+                Arc::new(AgentStdin(Mutex::new(Some(Box::new(input))))),
+                BufReader::new(output),
+            )
         };
         let line = |of: &mut BufReader<io::PipeReader>| {
             let mut line = String::new();
@@ -318,9 +379,14 @@ mod tests {
         let ((one, mut first), (other, mut second), (busy, _unread)) = (piped(), piped(), piped());
         // A long request is being written to it, for which no other waits.
         let _writing = busy.lock();
-        [&busy, &one, &other].into_iter().for_each(|input| heartbeat.include(input));
+        [&busy, &one, &other]
+            .into_iter()
+            .for_each(|input| heartbeat.include(input));
         for _ in 0..3 {
-            assert_eq!([line(&mut first), line(&mut second)], ["\"heartbeat\"\n"; 2]);
+            assert_eq!(
+                [line(&mut first), line(&mut second)],
+                ["\"heartbeat\"\n"; 2]
+            );
         }
         drop(one);
         while !line(&mut first).is_empty() {}
@@ -333,13 +399,22 @@ mod tests {
     fn a_timeout_begins_with_the_first_byte_and_anew_with_each_piece() {
         let timeout = Duration::from_secs(60);
         let last = LastByte::default();
-        assert_eq!((last.left(timeout, 0), last.left(timeout, 5_000 * S)), (timeout, timeout));
+        assert_eq!(
+            (last.left(timeout, 0), last.left(timeout, 5_000 * S)),
+            (timeout, timeout)
+        );
         last.came(5_000 * S);
         assert_eq!(last.left(timeout, 5_010 * S), Duration::from_secs(50));
-        assert_eq!([5_060, 9_000].map(|s| last.left(timeout, s * S)), [Duration::ZERO; 2]);
+        assert_eq!(
+            [5_060, 9_000].map(|s| last.left(timeout, s * S)),
+            [Duration::ZERO; 2]
+        );
         // Another thread may have read the clock before it came.
         assert_eq!(last.left(timeout, 4_999 * S), timeout);
-        let mut input = WatchedInput { input: &b"[1]\n[2"[..], last: last.clone() };
+        let mut input = WatchedInput {
+            input: &b"[1]\n[2"[..],
+            last: last.clone(),
+        };
         let mut line = Vec::new();
         input.read_until(b'\n', &mut line).unwrap();
         let read_ns = monotonic_ns();

@@ -6,7 +6,12 @@ use crate::ssh::Destination;
 
 /// From how `ssh` ended before anything was answered; `came` is what was printed instead of an answer.
 pub(super) fn of_login(to: &Destination, lines: &[String], came: &[String]) -> Error {
-    let has = |parts: &[&str]| lines.iter().rev().find(|line| parts.iter().any(|part| line.contains(part)));
+    let has = |parts: &[&str]| {
+        lines
+            .iter()
+            .rev()
+            .find(|line| parts.iter().any(|part| line.contains(part)))
+    };
     let (words, typed) = (last(lines), to.typed());
     if has(&["REMOTE HOST IDENTIFICATION HAS CHANGED"]).is_some() {
         let offending = has(&["Offending "]).unwrap_or(&words);
@@ -16,8 +21,12 @@ pub(super) fn of_login(to: &Destination, lines: &[String], came: &[String]) -> E
     }
     if has(&["Host key verification failed", "host key is known for"]).is_some() {
         return to
-            .error(format!("its host key is not known here, so that anybody might be answering: {words}"))
-            .help(format!("compare the key's fingerprint once, by hand: ssh {typed}"));
+            .error(format!(
+                "its host key is not known here, so that anybody might be answering: {words}"
+            ))
+            .help(format!(
+                "compare the key's fingerprint once, by hand: ssh {typed}"
+            ));
     }
     if let Some(words) = has(&["Could not resolve hostname"]) {
         return to
@@ -30,7 +39,14 @@ pub(super) fn of_login(to: &Destination, lines: &[String], came: &[String]) -> E
              and try: ssh -o BatchMode=yes {typed} true"
         ));
     }
-    if has(&["connect to host", "Connection timed out", "Connection refused", "No route to host"]).is_some() {
+    if has(&[
+        "connect to host",
+        "Connection timed out",
+        "Connection refused",
+        "No route to host",
+    ])
+    .is_some()
+    {
         return to.error(format!("not reached: {words}")).help(to.try_it());
     }
     if !came.is_empty() {
@@ -49,14 +65,21 @@ pub(super) fn no_shell(to: &Destination, words: &str) -> Error {
 
 /// The connection, or what ran there, ended.
 pub(super) fn ended(to: &Destination, at: &str, words: &str) -> Error {
-    to.error(format!("ended {at}{}{words}", if words.is_empty() { "" } else { ": " }))
+    to.error(format!(
+        "ended {at}{}{words}",
+        if words.is_empty() { "" } else { ": " }
+    ))
 }
 
 /// From how a try of the program ended: its exit status as a shell has it, and what was said.
 pub(super) fn of_try(to: &Destination, file: &str, status: &str, lines: &[String]) -> Error {
     let said = |part: &str| lines.iter().any(|line| line.contains(part));
     let words = last(lines);
-    let words = if words.is_empty() { format!("it ended with exit status {status}") } else { words };
+    let words = if words.is_empty() {
+        format!("it ended with exit status {status}")
+    } else {
+        words
+    };
     let error = to.error(format!("{file} does not run there: {words}"));
     if said("Permission denied") {
         error.help(
@@ -90,8 +113,14 @@ mod tests {
                 "ssh: Could not resolve hostname nosuch: Name or service not known",
                 "no such host: ssh: Could not",
             ),
-            ("ssh: connect to host 10.0.0.9 port 22: Connection timed out", "not reached: ssh: connect"),
-            ("kex_exchange_identification: read: Connection reset by peer", "ended at the login: kex_"),
+            (
+                "ssh: connect to host 10.0.0.9 port 22: Connection timed out",
+                "not reached: ssh: connect",
+            ),
+            (
+                "kex_exchange_identification: read: Connection reset by peer",
+                "ended at the login: kex_",
+            ),
             (
                 "No ED25519 host key is known for h and you have requested strict checking.\nHost key verification failed.",
                 "its host key is not known here",
@@ -112,12 +141,26 @@ mod tests {
         ];
         for (text, start) in cases {
             let error = of_login(&to("h"), &lines(text), &[]).to_string();
-            assert!(error.strip_prefix("ssh://h: ").unwrap().starts_with(start), "{text}: {error}");
+            assert!(
+                error.strip_prefix("ssh://h: ").unwrap().starts_with(start),
+                "{text}: {error}"
+            );
         }
         let came = lines("This account is currently not available.");
         let error = of_login(&to("me@h:22"), &[], &came);
-        assert!(error.to_string().starts_with("ssh://me@h:22: no shell that runs commands"), "{error}");
-        assert!(error.hint().unwrap().ends_with("ssh ssh://me@h:22 sh -c date"), "{error:?}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("ssh://me@h:22: no shell that runs commands"),
+            "{error}"
+        );
+        assert!(
+            error
+                .hint()
+                .unwrap()
+                .ends_with("ssh ssh://me@h:22 sh -c date"),
+            "{error:?}"
+        );
     }
 
     #[test]
@@ -126,12 +169,16 @@ mod tests {
             let error = of_try(&to("h"), "/f", status, &lines(text));
             error.hint().map(str::to_owned).unwrap_or_default()
         };
-        let old = "/f: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.39' not found (required by /f)";
+        let old =
+            "/f: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.39' not found (required by /f)";
         assert!(help("1", old).contains("make dist"));
         assert!(help("127", "sh: 63: /f: not found").contains("make dist"));
         assert!(help("126", "sh: 63: /f: Permission denied").contains("noexec"));
         assert_eq!(help("132", "Illegal instruction"), "");
         let silent = of_try(&to("h"), "/f", "139", &[]).to_string();
-        assert_eq!(silent, "ssh://h: /f does not run there: it ended with exit status 139");
+        assert_eq!(
+            silent,
+            "ssh://h: /f does not run there: it ended with exit status 139"
+        );
     }
 }

@@ -69,7 +69,11 @@ impl TalkStep {
     }
 
     fn patience(self) -> Duration {
-        if self == TalkStep::Copy { COPY_PATIENCE } else { PATIENCE }
+        if self == TalkStep::Copy {
+            COPY_PATIENCE
+        } else {
+            PATIENCE
+        }
     }
 }
 
@@ -84,22 +88,41 @@ impl Talk {
     /// Logs in and has the script run there. Its first answer is not read yet.
     pub(super) fn begin(destination: Destination, program: &Program) -> Result<Talk, Error> {
         let mark = format!("pl{:016x}", RandomState::new().build_hasher().finish());
-        let script = format!("mark={mark} name={} sum={}\n{SCRIPT}", program.file_name(), program.sha256);
+        let script = format!(
+            "mark={mark} name={} sum={}\n{SCRIPT}",
+            program.file_name(),
+            program.sha256
+        );
         let failed = |source: io::Error| {
             destination
                 .error(format!("ssh cannot be started: {source}"))
                 .help("install OpenSSH's client, the command ssh")
         };
-        let mut child = command(&destination, script.len()).spawn().map_err(failed)?;
-        let ends = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
+        let mut child = command(&destination, script.len())
+            .spawn()
+            .map_err(failed)?;
+        let ends = child
+            .stdin
+            .take()
+            .zip(child.stdout.take())
+            .zip(child.stderr.take());
         let connection = SshProcess(Arc::new(Mutex::new(child)));
         let missing = || failed(io::Error::other("it has no stdin, stdout or stderr"));
         let ((stdin, output), stderr) = ends.ok_or_else(missing)?;
         let input = Patient::new(stdin).map_err(failed)?;
         let words = LastLines::of(stderr).map_err(failed)?;
         let (rest, foreign) = (Vec::new(), Vec::new());
-        let mut talk =
-            Talk { destination, input, output, connection, words, mark, rest, foreign, foreign_bytes: 0 };
+        let mut talk = Talk {
+            destination,
+            input,
+            output,
+            connection,
+            words,
+            mark,
+            rest,
+            foreign,
+            foreign_bytes: 0,
+        };
         // Where this fails, the connection has ended, and reading tells how.
         let _ = talk.input.write_all(script.as_bytes());
         Ok(talk)
@@ -119,12 +142,15 @@ impl Talk {
     pub(super) fn receive(&mut self, at: TalkStep) -> Result<MarkedLine, Error> {
         let deadline = Instant::now() + at.patience();
         loop {
-            let Some(line) = self.line(deadline, at)? else { return Err(self.end(at)) };
+            let Some(line) = self.line(deadline, at)? else {
+                return Err(self.end(at));
+            };
             if let Some(said) = marked(&line, &self.mark) {
                 return Ok(said);
             }
             self.foreign_bytes += line.len();
-            self.foreign.extend(Some(printable(&line)).filter(|text| !text.is_empty()));
+            self.foreign
+                .extend(Some(printable(&line)).filter(|text| !text.is_empty()));
             if self.foreign_bytes > FOREIGN_BYTES_MAX {
                 return Err(fault::no_shell(&self.destination, &last(&self.foreign)));
             }
@@ -137,9 +163,21 @@ impl Talk {
         // From now on stderr is the program's, and what the login said belongs to nothing.
         self.words.forget();
         self.send(&format!("run {}", words.join(" ")));
-        let Talk { destination, input, output: stdout, connection, words, rest, .. } = self;
-        let output =
-            RemoteStdout { rest: io::Cursor::new(rest), stdout, process: Arc::clone(&connection.0), words };
+        let Talk {
+            destination,
+            input,
+            output: stdout,
+            connection,
+            words,
+            rest,
+            ..
+        } = self;
+        let output = RemoteStdout {
+            rest: io::Cursor::new(rest),
+            stdout,
+            process: Arc::clone(&connection.0),
+            words,
+        };
         Channel::new(destination.name(), input, output, connection)
     }
 
@@ -169,7 +207,9 @@ impl Talk {
             }
             if !self.has_output_until(deadline) {
                 let (to, seconds, at) = (&self.destination, at.patience().as_secs(), at.words());
-                return Err(to.error(format!("no answer within {seconds} s {at}")).help(to.try_it()));
+                return Err(to
+                    .error(format!("no answer within {seconds} s {at}"))
+                    .help(to.try_it()));
             }
             let mut read = [0; 4096];
             match self.output.read(&mut read) {
@@ -185,7 +225,10 @@ impl Talk {
     fn has_output_until(&self, deadline: Instant) -> bool {
         let ready = retry_on_intr(|| {
             let left = deadline.saturating_duration_since(Instant::now());
-            let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            let left = Timespec {
+                tv_sec: left.as_secs() as i64,
+                tv_nsec: left.subsec_nanos().into(),
+            };
             poll(&mut [PollFd::new(&self.output, PollFlags::IN)], Some(&left))
         });
         // Where that fails, reading says what is wrong.
@@ -197,8 +240,14 @@ fn marked(line: &[u8], mark: &str) -> Option<MarkedLine> {
     // A start file may print without ending its line.
     let text = String::from_utf8_lossy(line);
     let (_, marked) = text.split_once(mark)?;
-    let (what, text) = marked.strip_prefix(' ')?.split_once(' ').unwrap_or((marked.trim(), ""));
-    Some(MarkedLine { what: what.to_owned(), text: text.trim().to_owned() })
+    let (what, text) = marked
+        .strip_prefix(' ')?
+        .split_once(' ')
+        .unwrap_or((marked.trim(), ""));
+    Some(MarkedLine {
+        what: what.to_owned(),
+        text: text.trim().to_owned(),
+    })
 }
 
 // One process of this system's `ssh`: how it is asked, how its end is told, and that it does not stay.
@@ -240,9 +289,14 @@ struct SshProcess(Arc<Mutex<Child>>);
 fn command(destination: &Destination, script_bytes: usize) -> Command {
     let remote = format!("exec sh -c 'eval \"$(head -c {script_bytes})\"'");
     let mut command = Command::new("ssh");
-    command.arg("-T").args(OPTIONS.iter().flat_map(|option| ["-o", option]));
+    command
+        .arg("-T")
+        .args(OPTIONS.iter().flat_map(|option| ["-o", option]));
     command.args(["--", &destination.0, &remote]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     // Ctrl-C is for us: whoever ends a run in good order still needs its connections.
     command.process_group(0);
     command
@@ -250,7 +304,12 @@ fn command(destination: &Destination, script_bytes: usize) -> Command {
 
 /// How it ended, if it does within this time.
 fn ended_within(child: &Mutex<Child>, patience: Duration) -> Option<ExitStatus> {
-    machine::ended_within(patience, || child.lock().unwrap_or_else(PoisonError::into_inner).try_wait())
+    machine::ended_within(patience, || {
+        child
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .try_wait()
+    })
 }
 
 impl Drop for SshProcess {
@@ -279,7 +338,11 @@ impl Read for RemoteStdout {
             0 => self.stdout.read(buffer)?,
             count => count,
         };
-        if count == 0 && !buffer.is_empty() { self.end() } else { Ok(count) }
+        if count == 0 && !buffer.is_empty() {
+            self.end()
+        } else {
+            Ok(count)
+        }
     }
 }
 
@@ -296,12 +359,18 @@ impl RemoteStdout {
 
 fn how_it_ended(status: Option<ExitStatus>, words: &str) -> String {
     let how = match status.and_then(|status| status.code()) {
-        Some(CONNECTION) if words.is_empty() => "the program there was ended by a signal".to_owned(),
+        Some(CONNECTION) if words.is_empty() => {
+            "the program there was ended by a signal".to_owned()
+        }
         Some(CONNECTION) => "the connection ended".to_owned(),
         Some(code) => format!("the program there ended with exit code {code}"),
         None => "ssh was ended".to_owned(),
     };
-    if words.is_empty() { how } else { format!("{how}: {words}") }
+    if words.is_empty() {
+        how
+    } else {
+        format!("{how}: {words}")
+    }
 }
 
 #[cfg(test)]

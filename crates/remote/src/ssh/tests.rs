@@ -19,7 +19,10 @@ fn what_ssh_takes_is_taken() {
         assert_eq!(Destination::new(text).unwrap().0, text);
     }
     assert_eq!(Destination::new("bench").unwrap().name(), "ssh://bench");
-    assert_eq!(Destination::new("ssh://bench:22").unwrap().name(), "ssh://bench:22");
+    assert_eq!(
+        Destination::new("ssh://bench:22").unwrap().name(),
+        "ssh://bench:22"
+    );
 }
 
 #[test]
@@ -45,14 +48,22 @@ fn what_could_be_an_option_or_a_command_is_refused() {
         let problem = Destination::new(text).unwrap_err().to_string();
         assert!(problem.contains(why), "{text:?}: {problem}");
     }
-    assert!(Destination::new(&"x".repeat(600)).unwrap_err().to_string().contains("600 bytes"));
+    assert!(
+        Destination::new(&"x".repeat(600))
+            .unwrap_err()
+            .to_string()
+            .contains("600 bytes")
+    );
     assert_eq!(Destination("a\nb".into()).name(), "ssh://a\\nb");
 }
 
 fn of(lines: &[(&str, &str)]) -> RemoteFacts {
     let mut facts = RemoteFacts::default();
     for (what, text) in lines {
-        facts.learn(MarkedLine { what: (*what).to_owned(), text: (*text).to_owned() });
+        facts.learn(MarkedLine {
+            what: (*what).to_owned(),
+            text: (*text).to_owned(),
+        });
     }
     facts
 }
@@ -62,7 +73,10 @@ fn what_is_told_is_understood_also_from_odd_systems() {
     let facts = of(&[
         ("system", "Linux"),
         ("machine", std::env::consts::ARCH),
-        ("room", "Filesystem 1024-blocks Used Available Capacity Mounted on"),
+        (
+            "room",
+            "Filesystem 1024-blocks Used Available Capacity Mounted on",
+        ),
         ("room", "tmpfs 1024 1000 24 98% /mnt/a 5% b"),
         ("program", "absent"),
         ("something", "from a later version"),
@@ -71,16 +85,25 @@ fn what_is_told_is_understood_also_from_odd_systems() {
     let (own, to) = (Program::own().unwrap(), Destination("h".into()));
     assert!(facts.fits(&to, &own).is_ok());
     let unknown = of(&[("room", "overlay - - - - /")]);
-    assert!(unknown.has_room(&own), "where df knows nothing, only a try tells");
+    assert!(
+        unknown.has_room(&own),
+        "where df knows nothing, only a try tells"
+    );
     let said = unknown.fits(&to, &own).unwrap_err().to_string();
     assert_eq!(said, "ssh://h: it runs , and Proofload runs on Linux");
 }
 
 #[test]
 fn a_full_disk_is_told_with_what_df_says() {
-    let facts = of(&[("folder", "/a/.cache"), ("room", "tmpfs  1024 1024 0 100% /root")]);
+    let facts = of(&[
+        ("folder", "/a/.cache"),
+        ("room", "tmpfs  1024 1024 0 100% /root"),
+    ]);
     let own = Program::own().unwrap();
     assert!(!facts.has_room(&own));
     let said = facts.full(&Destination("h".into()), &own).to_string();
-    assert!(said.contains("in /a/.cache: ") && said.contains("df: tmpfs 1024 1024 0 100% /root"), "{said}");
+    assert!(
+        said.contains("in /a/.cache: ") && said.contains("df: tmpfs 1024 1024 0 100% /root"),
+        "{said}"
+    );
 }

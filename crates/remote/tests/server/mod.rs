@@ -19,7 +19,11 @@ impl Server {
     pub fn start(address: &str) -> Server {
         let listener = TcpListener::bind((address, 0)).expect("this network has the address");
         let address = listener.local_addr().expect("it listens");
-        let server = Server { address, heads: Arc::default(), open: Arc::default() };
+        let server = Server {
+            address,
+            heads: Arc::default(),
+            open: Arc::default(),
+        };
         let counters = (server.heads.clone(), server.open.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -51,14 +55,23 @@ impl Server {
     /// What loads it, over so many connections.
     pub fn spec(&self, connections: u32) -> LoadSpec {
         let request = RequestSpec::new("GET", "/", &self.address.to_string());
-        LoadSpec { connections, ..LoadSpec::new(Address::Tcp(self.address), vec![request]) }
+        LoadSpec {
+            connections,
+            ..LoadSpec::new(Address::Tcp(self.address), vec![request])
+        }
     }
 
     /// The same at a fixed rate.
     pub fn evenly(&self, connections: u32, per_s: f64) -> LoadSpec {
-        let arrivals =
-            Arrivals::Open { rate: Rate::Constant(per_s), process: ArrivalProcess::Constant, seed: 1 };
-        LoadSpec { arrivals, ..self.spec(connections) }
+        let arrivals = Arrivals::Open {
+            rate: Rate::Constant(per_s),
+            process: ArrivalProcess::Constant,
+            seed: 1,
+        };
+        LoadSpec {
+            arrivals,
+            ..self.spec(connections)
+        }
     }
 }
 
@@ -68,7 +81,10 @@ fn answer(mut stream: TcpStream, heads: &Mutex<Vec<String>>) {
     while let Ok(length @ 1..) = stream.read(&mut request) {
         let head = String::from_utf8_lossy(&request[..length]).into_owned();
         heads.lock().expect("no other thread panics").push(head);
-        if stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").is_err() {
+        if stream
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+            .is_err()
+        {
             return;
         }
     }

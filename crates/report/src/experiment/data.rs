@@ -128,10 +128,15 @@ pub fn schema() -> Value {
                 .replace("`]", "`");
         }
     });
-    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
-        settings.transforms.push(Box::new(one_line));
-    });
-    settings.into_generator().into_root_schema_for::<ReportData<'static>>().to_value()
+    let settings = SchemaSettings::draft2020_12()
+        .for_serialize()
+        .with(|settings| {
+            settings.transforms.push(Box::new(one_line));
+        });
+    settings
+        .into_generator()
+        .into_root_schema_for::<ReportData<'static>>()
+        .to_value()
 }
 
 /// The whole report, with the explanation from its captures.
@@ -141,7 +146,15 @@ pub(super) fn data(record: &Record, conclusion: &Conclusion, why: Option<&Explan
     let (open_loop, closed_loop_latency) = if record.is_open_loop() {
         let response_time = latencies(conclusion, record, analysis::responses);
         let arrivals = header.plan.design.arrivals;
-        (Some(OpenLoopData { arrivals, rate: record.rate.as_ref(), response_time, service_time }), Vec::new())
+        (
+            Some(OpenLoopData {
+                arrivals,
+                rate: record.rate.as_ref(),
+                response_time,
+                service_time,
+            }),
+            Vec::new(),
+        )
     } else {
         (None, service_time)
     };
@@ -175,7 +188,9 @@ fn latencies<'a>(
 ) -> Vec<LatencyData<'a>> {
     let variants = conclusion.variants.iter().enumerate();
     let seed = record.header.seed;
-    variants.map(|(index, variant)| summary(&variant.name, &of(record, index), seed)).collect()
+    variants
+        .map(|(index, variant)| summary(&variant.name, &of(record, index), seed))
+        .collect()
 }
 
 fn summary<'a>(variant: &'a str, blocks: &[Latencies], seed: u64) -> LatencyData<'a> {
@@ -183,17 +198,31 @@ fn summary<'a>(variant: &'a str, blocks: &[Latencies], seed: u64) -> LatencyData
     blocks.iter().for_each(|block| all.merge(block));
     // Quantiles with fewer than ten requests beyond them are left out.
     let shares = PERCENT.map(|percent| percent / 100.0);
-    let resolved: Vec<f64> = shares.into_iter().filter(|share| all.resolves(*share)).collect();
-    let resampling = Resampling { resamples: BAND_RESAMPLES, seed };
+    let resolved: Vec<f64> = shares
+        .into_iter()
+        .filter(|share| all.resolves(*share))
+        .collect();
+    let resampling = Resampling {
+        resamples: BAND_RESAMPLES,
+        seed,
+    };
     let bands = stats::quantile_bands(&grouped(blocks), &resolved, BAND_LEVEL, resampling);
     let band = |index: usize| {
         let Band { low_ns, high, .. } = bands.as_ref()?.get(index)?;
-        Some(BandUs { low: us(*low_ns), high: high.is_exact().then(|| us(high.ns())) })
+        Some(BandUs {
+            low: us(*low_ns),
+            high: high.is_exact().then(|| us(high.ns())),
+        })
     };
     let quantile = |(index, share): (usize, &f64)| {
         let found = all.quantile(*share)?;
         let (us, at_least) = (us(found.ns()), !found.is_exact());
-        Some(LatencyQuantile { percent: PERCENT[index], us, at_least, band_us: band(index) })
+        Some(LatencyQuantile {
+            percent: PERCENT[index],
+            us,
+            at_least,
+            band_us: band(index),
+        })
     };
     LatencyData {
         variant,
@@ -209,12 +238,14 @@ fn grouped(blocks: &[Latencies]) -> Cow<'_, [Latencies]> {
     if blocks.len() <= BAND_BLOCKS_MAX {
         return Cow::Borrowed(blocks);
     }
-    let groups = blocks.chunks(blocks.len().div_ceil(BAND_BLOCKS_MAX)).map(|group| {
-        let mut all = Latencies::new();
-        group.iter().for_each(|block| all.merge(block));
-        all.pack();
-        all
-    });
+    let groups = blocks
+        .chunks(blocks.len().div_ceil(BAND_BLOCKS_MAX))
+        .map(|group| {
+            let mut all = Latencies::new();
+            group.iter().for_each(|block| all.merge(block));
+            all.pack();
+            all
+        });
     Cow::Owned(groups.collect())
 }
 

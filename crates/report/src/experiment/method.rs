@@ -19,13 +19,19 @@ pub(crate) fn method(record: &Record, conclusion: &Conclusion) -> Vec<NamedText>
         ("interval", interval_line(record, conclusion)),
         ("throughput", per_core_line(conclusion)),
         ("effects", effects_line(conclusion)),
-        ("A/A", conclusion.aa.as_ref().map(|aa| aa_line(aa, conclusion))),
+        (
+            "A/A",
+            conclusion.aa.as_ref().map(|aa| aa_line(aa, conclusion)),
+        ),
         ("trial", trial_line(record)),
         ("load", load_line(record)),
         ("generators", generators_line(record)),
         ("data", data_line(record)),
     ];
-    lines.into_iter().filter_map(|(name, text)| Some(NamedText::new(name, text?))).collect()
+    lines
+        .into_iter()
+        .filter_map(|(name, text)| Some(NamedText::new(name, text?)))
+        .collect()
 }
 
 /// The commit with which the working tree was compared, and its qualifications.
@@ -33,13 +39,17 @@ fn against_line(record: &Record) -> Option<String> {
     let plan = &record.header.plan;
     let against = plan.against.as_ref()?;
     let built = plan.prepare.iter().filter(|step| step.mark.is_some());
-    let mut commands: Vec<String> = built.map(|step| step.command.join(" ").replace("{{", "{")).collect();
+    let mut commands: Vec<String> = built
+        .map(|step| step.command.join(" ").replace("{{", "{"))
+        .collect();
     commands.dedup();
     let built = match commands.as_slice() {
         [] => "nothing was built there".to_owned(),
         commands => format!("built there by {}", commands.join("; ")),
     };
-    let parts = [against.describe(), built].into_iter().chain(against.notes.iter().cloned());
+    let parts = [against.describe(), built]
+        .into_iter()
+        .chain(against.notes.iter().cloned());
     Some(parts.collect::<Vec<_>>().join("; "))
 }
 
@@ -47,8 +57,14 @@ fn against_line(record: &Record) -> Option<String> {
 pub(super) fn place(record: &Record) -> Vec<NamedText> {
     let environment = &record.header.environment;
     let machine = [NamedText::new("machine", machine_line(environment))];
-    let deployed = record.deployed().into_iter().map(|one| NamedText::new("service", deployed_line(one)));
-    let kept = [NamedText::new("record", record.directory.display().to_string())];
+    let deployed = record
+        .deployed()
+        .into_iter()
+        .map(|one| NamedText::new("service", deployed_line(one)));
+    let kept = [NamedText::new(
+        "record",
+        record.directory.display().to_string(),
+    )];
     machine.into_iter().chain(deployed).chain(kept).collect()
 }
 
@@ -57,16 +73,37 @@ pub(super) fn place(record: &Record) -> Vec<NamedText> {
 fn deployed_line(deployed: &DeployedSeen) -> String {
     if deployed.pods.is_empty() {
         let all: Vec<String> = deployed.addresses.iter().map(ToString::to_string).collect();
-        let of = if all.len() > 1 { format!(", one of {}", all.join(", ")) } else { String::new() };
-        return format!("{} at {}{of}, which ran already", deployed.place, deployed.address);
+        let of = if all.len() > 1 {
+            format!(", one of {}", all.join(", "))
+        } else {
+            String::new()
+        };
+        return format!(
+            "{} at {}{of}, which ran already",
+            deployed.place, deployed.address
+        );
     }
     let ready: Vec<&PodSeen> = deployed.pods.iter().filter(|pod| pod.ready).collect();
     let listed = |word: &str, of: BTreeSet<&str>| {
         let told = of.into_iter().collect::<Vec<_>>().join(", ");
-        if told.is_empty() { told } else { format!("{word} {told}") }
+        if told.is_empty() {
+            told
+        } else {
+            format!("{word} {told}")
+        }
     };
-    let nodes = listed(" on", ready.iter().filter_map(|pod| pod.node.as_deref()).collect());
-    let images = listed(", of", ready.iter().flat_map(|pod| &pod.images).map(String::as_str).collect());
+    let nodes = listed(
+        " on",
+        ready.iter().filter_map(|pod| pod.node.as_deref()).collect(),
+    );
+    let images = listed(
+        ", of",
+        ready
+            .iter()
+            .flat_map(|pod| &pod.images)
+            .map(String::as_str)
+            .collect(),
+    );
     let (DeployedSeen { place, address, .. }, pods) = (deployed, many(ready.len() as u64, "pod"));
     format!("{place} at {address}, which ran already: {pods} ready{nodes}{images}")
 }
@@ -81,30 +118,49 @@ fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
         false => "of fresh processes",
     };
     let (blocks, seed) = (conclusion.blocks, record.header.seed);
-    let (dropped, let_go) = (dropped_text(&conclusion.blocks_dropped), let_go_text(record, blocks));
+    let (dropped, let_go) = (
+        dropped_text(&conclusion.blocks_dropped),
+        let_go_text(record, blocks),
+    );
     format!("{blocks} {processes}{dropped}{let_go}, order random from seed {seed}; {end}")
 }
 
 /// Variants that were measured in fewer blocks, because their comparisons were decided. Empty if there are
 /// none.
 fn let_go_text(record: &Record, blocks: u32) -> String {
-    let measured = |index: &usize| record.complete_blocks().filter(|of| of.order.contains(index)).count();
+    let measured = |index: &usize| {
+        record
+            .complete_blocks()
+            .filter(|of| of.order.contains(index))
+            .count()
+    };
     let variants = record.header.plan.variants.iter().enumerate();
     let fewer = variants.map(|(index, variant)| (&variant.name, measured(&index) as u32));
-    let told = fewer.filter(|(_, count)| *count < blocks).map(|(name, count)| format!("{name} in {count}"));
+    let told = fewer
+        .filter(|(_, count)| *count < blocks)
+        .map(|(name, count)| format!("{name} in {count}"));
     let told = told.collect::<Vec<_>>().join(", ");
-    if told.is_empty() { told } else { format!(" ({told}, whose comparisons were decided then)") }
+    if told.is_empty() {
+        told
+    } else {
+        format!(" ({told}, whose comparisons were decided then)")
+    }
 }
 
 /// Disturbances in the dropped blocks. Empty if there are none.
 fn dropped_text(dropped: &[DroppedBlock]) -> String {
-    let Some(first) = dropped.first() else { return String::new() };
+    let Some(first) = dropped.first() else {
+        return String::new();
+    };
     let so_on = if dropped.len() > 1 { ", and so on" } else { "" };
     format!(", {} more dropped ({}{so_on})", dropped.len(), first.why)
 }
 
 fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {
-    let estimates = conclusion.comparisons.iter().filter_map(|comparison| comparison.estimate.as_ref());
+    let estimates = conclusion
+        .comparisons
+        .iter()
+        .filter_map(|comparison| comparison.estimate.as_ref());
     let estimate = estimates.max_by_key(|estimate| estimate.blocks)?;
     let rule = analysis::rule(record)?;
     // There is not always a joint critical t. Without it each comparison has its share of the 5 %.
@@ -113,23 +169,38 @@ fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {
         (Way::EachBlock { .. }, _) => "95 % for all looks and comparisons together".to_owned(),
         (Way::Once, 1) => "95 %, looked at once".to_owned(),
         (Way::Once, several) => {
-            let how = if shared { "each with its share of the 5 %" } else { "sign flips" };
-            format!("95 %, looked at once; {} judged together ({how})", many(several as u64, "comparison"))
+            let how = if shared {
+                "each with its share of the 5 %"
+            } else {
+                "sign flips"
+            };
+            format!(
+                "95 %, looked at once; {} judged together ({how})",
+                many(several as u64, "comparison")
+            )
         }
     };
     let errors = decimal(estimate.critical_t, 2);
-    Some(format!("estimate ± {errors} standard errors over blocks: {confidence}"))
+    Some(format!(
+        "estimate ± {errors} standard errors over blocks: {confidence}"
+    ))
 }
 
 fn per_core_line(conclusion: &Conclusion) -> Option<String> {
-    let judged = conclusion.comparisons.iter().any(|comparison| comparison.per_second.is_some());
+    let judged = conclusion
+        .comparisons
+        .iter()
+        .any(|comparison| comparison.per_second.is_some());
     judged.then(|| {
         "per core-second (responses per second of the services' CPU time), because the services had all of their cores busy".to_owned()
     })
 }
 
 fn effects_line(conclusion: &Conclusion) -> Option<String> {
-    let any = conclusion.effects.iter().any(|effect| effect.estimate.is_some());
+    let any = conclusion
+        .effects
+        .iter()
+        .any(|effect| effect.estimate.is_some());
     any.then(|| {
         format!(
             "95 % for all {} together, apart from the comparisons; they do not end the run. A\u{a0}×\u{a0}B: how much more A does \
@@ -144,11 +215,18 @@ fn aa_line(aa: &AaCheck, conclusion: &Conclusion) -> String {
     let found = match &aa.estimate {
         Some(estimate) => {
             let (value, interval) = change(estimate);
-            let word = if aa.differs { "differs, which it must not" } else { "no difference" };
+            let word = if aa.differs {
+                "differs, which it must not"
+            } else {
+                "no difference"
+            };
             format!("{value} {metric} ({interval}, at 99 %): {word}")
         }
         None if conclusion.awaits_look => "no interval before the end of the run".to_owned(),
-        None => format!("no estimate of {metric} from {}", many(conclusion.blocks.into(), "block")),
+        None => format!(
+            "no estimate of {metric} from {}",
+            many(conclusion.blocks.into(), "block")
+        ),
     };
     format!("{}: {found}", aa.label)
 }
@@ -171,7 +249,11 @@ pub(crate) fn end_text(reason: &EndReason) -> &'static str {
 
 /// Seconds to a tenth. Shorter times are not rounded to zero.
 fn tenths(length_s: f64) -> String {
-    if (0.001..0.095).contains(&length_s) { span(length_s) } else { format!("{} s", decimal(length_s, 1)) }
+    if (0.001..0.095).contains(&length_s) {
+        span(length_s)
+    } else {
+        format!("{} s", decimal(length_s, 1))
+    }
 }
 
 fn trial_line(record: &Record) -> Option<String> {
@@ -182,9 +264,15 @@ fn trial_line(record: &Record) -> Option<String> {
         (false, false) => "assumed: the budget leaves no time to measure it",
     };
     let length = tenths(warm_up.seconds);
-    let mut line = format!("{length} warm-up ({})", source(warm_up.measured, design.warmup.is_some()));
+    let mut line = format!(
+        "{length} warm-up ({})",
+        source(warm_up.measured, design.warmup.is_some())
+    );
     if let Some(a) = &record.allocation {
-        let (slices, source) = (many(a.slices.into(), "slice"), source(a.measured, design.slices.is_some()));
+        let (slices, source) = (
+            many(a.slices.into(), "slice"),
+            source(a.measured, design.slices.is_some()),
+        );
         line += &format!(", {slices} of {} ({source})", tenths(a.slice_s));
         if let Some((between, within)) = a.between_sd.zip(a.within_sd) {
             let (between, within) = (share(between), share(within));
@@ -196,7 +284,10 @@ fn trial_line(record: &Record) -> Option<String> {
 
 /// A machine's processors.
 pub(crate) fn processor(environment: &MachineFingerprint) -> String {
-    let model = environment.cpu_model.as_deref().unwrap_or("unknown processor");
+    let model = environment
+        .cpu_model
+        .as_deref()
+        .unwrap_or("unknown processor");
     match environment.cpus {
         0 => model.to_owned(),
         cpus => format!("{model}, {}", many(cpus as u64, "processor")),
@@ -204,23 +295,38 @@ pub(crate) fn processor(environment: &MachineFingerprint) -> String {
 }
 
 pub(crate) fn machine_line(environment: &MachineFingerprint) -> String {
-    let kernel = environment.kernel.as_ref().map(|kernel| format!("Linux {kernel}"));
-    let runtimes = environment.runtimes.iter().map(|(name, version)| format!("{name} {version}"));
-    [processor(environment)].into_iter().chain(kernel).chain(runtimes).collect::<Vec<_>>().join(", ")
+    let kernel = environment
+        .kernel
+        .as_ref()
+        .map(|kernel| format!("Linux {kernel}"));
+    let runtimes = environment
+        .runtimes
+        .iter()
+        .map(|(name, version)| format!("{name} {version}"));
+    [processor(environment)]
+        .into_iter()
+        .chain(kernel)
+        .chain(runtimes)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The processors that services ran on: `services on 1 of 2 cores`. `None` if they were not started here, or
 /// are not pinned.
 pub(super) fn cores_short(record: &Record) -> Option<String> {
     let trial = record.complete_trials().next()?;
-    let cpus = trial.started.services.iter().flat_map(|service| service.cpus.iter().copied());
+    let cpus = trial
+        .started
+        .services
+        .iter()
+        .flat_map(|service| service.cpus.iter().copied());
     let cpus = model::distinct(cpus).len();
     let machine = many(record.header.environment.cpus as u64, "core");
     match cpus {
         0 => None,
-        _ if trial.started.cpus_shared => {
-            Some(format!("services on {cpus} of {machine}, shared with the load generator"))
-        }
+        _ if trial.started.cpus_shared => Some(format!(
+            "services on {cpus} of {machine}, shared with the load generator"
+        )),
         _ => Some(format!("services on {cpus} of {machine}")),
     }
 }
@@ -234,12 +340,19 @@ pub(super) fn seen_for(record: &Record) -> Option<String> {
         return None;
     }
     let loaded_s = |trial: &Trial| {
-        let windows = trial.slices.iter().map(|slice| slice.counts.window_ns as f64 / 1e9);
+        let windows = trial
+            .slices
+            .iter()
+            .map(|slice| slice.counts.window_ns as f64 / 1e9);
         windows.sum::<f64>()
     };
     let seconds = stats::median(record.complete_trials().map(loaded_s))?;
     // Without a space, so that the line does not break there.
-    let length = if seconds < 10.0 { format!("{}s", decimal(seconds, 1)) } else { span(seconds) };
+    let length = if seconds < 10.0 {
+        format!("{}s", decimal(seconds, 1))
+    } else {
+        span(seconds)
+    };
     (seconds > 0.0).then(|| format!("each process in its first {length} of load"))
 }
 
@@ -249,7 +362,11 @@ pub(super) fn load_short(record: &Record) -> String {
     let chosen = record.connections.as_ref().map(|chosen| chosen.connections);
     let all = model::distinct(variants.map(|variant| chosen.unwrap_or(variant.load.connections)));
     let told: Vec<String> = all.iter().map(u32::to_string).collect();
-    let noun = if all == [1] { "connection" } else { "connections" };
+    let noun = if all == [1] {
+        "connection"
+    } else {
+        "connections"
+    };
     format!("{}, {} {noun}", loop_text(record, ""), told.join(" or "))
 }
 
@@ -258,13 +375,33 @@ const STEPS_MAX: usize = 8;
 
 /// `open loop at 1,200/s`. A run that ended while capacity was measured has no rate yet.
 fn loop_text(record: &Record, over: &str) -> String {
-    if let Some(rates) = record.header.plan.measure.as_ref().and_then(|measure| measure.rates.as_ref()) {
-        let asks: Vec<String> = rates.asks().iter().take(STEPS_MAX).map(ToString::to_string).collect();
-        let more = if rates.asks().len() > STEPS_MAX { ", …" } else { "" };
+    if let Some(rates) = record
+        .header
+        .plan
+        .measure
+        .as_ref()
+        .and_then(|measure| measure.rates.as_ref())
+    {
+        let asks: Vec<String> = rates
+            .asks()
+            .iter()
+            .take(STEPS_MAX)
+            .map(ToString::to_string)
+            .collect();
+        let more = if rates.asks().len() > STEPS_MAX {
+            ", …"
+        } else {
+            ""
+        };
         return format!("open loop at {}{more}", asks.join(", "));
     }
     let Some(chosen) = &record.rate else {
-        return if record.is_open_loop() { "open loop" } else { "closed loop" }.to_owned();
+        return if record.is_open_loop() {
+            "open loop"
+        } else {
+            "closed loop"
+        }
+        .to_owned();
     };
     if let Some((from, to)) = chosen.ramp_per_s {
         return format!("open loop from {} to {}{over}", rate(from), rate(to));
@@ -282,7 +419,11 @@ fn load_line(record: &Record) -> Option<String> {
     let mut line = loop_text(record, " over each slice");
     if let Some(chosen) = &record.rate {
         // A variant that never succeeded has no capacity, and did not count.
-        let capacities = plan.variants.iter().zip(&chosen.capacities_per_s).filter(|(_, of)| **of > 0.0);
+        let capacities = plan
+            .variants
+            .iter()
+            .zip(&chosen.capacities_per_s)
+            .filter(|(_, of)| **of > 0.0);
         let slowest = capacities.min_by(|(_, one), (_, other)| one.total_cmp(other));
         if let Some((part, (variant, per_s))) = chosen.share.zip(slowest) {
             let (part, name, per_s) = (share(part), &variant.name, rate(*per_s));
@@ -297,16 +438,37 @@ fn load_line(record: &Record) -> Option<String> {
         };
     }
     let (sent, timeout) = (sent(load), span(load.timeout.as_secs_f64()));
-    let kept = if load.keep_alive { "keep-alive" } else { "a connection for each request" };
+    let kept = if load.keep_alive {
+        "keep-alive"
+    } else {
+        "a connection for each request"
+    };
     let chosen = record.connections.as_ref();
     let connections = chosen.map_or(load.connections, |chosen| chosen.connections);
-    let why = chosen.map(|_| " (chosen: twice what the time limit has use for)").unwrap_or_default();
+    let why = chosen
+        .map(|_| " (chosen: twice what the time limit has use for)")
+        .unwrap_or_default();
     let connections = format!("{}{why}", many(connections.into(), "connection"));
     line += &format!(", {connections}, {kept}, {sent}, timeout {timeout}");
-    line.extend(load.network.iter().map(|link| format!(", over a link of {link}")));
-    line.extend(plan.design.endpoint.iter().map(|of| format!("; response times of {}", of.name)));
+    line.extend(
+        load.network
+            .iter()
+            .map(|link| format!(", over a link of {link}")),
+    );
+    line.extend(
+        plan.design
+            .endpoint
+            .iter()
+            .map(|of| format!("; response times of {}", of.name)),
+    );
     let warms = measure.is_none_or(|measure| !measure.warmup.is_zero());
-    Some(line + if record.is_open_loop() && warms { "; warm-up in closed loop" } else { "" })
+    Some(
+        line + if record.is_open_loop() && warms {
+            "; warm-up in closed loop"
+        } else {
+            ""
+        },
+    )
 }
 
 /// Maximum number of generators that are named. The others are only counted.
@@ -316,9 +478,16 @@ const GENERATORS_NAMED_MAX: usize = 4;
 /// variant.
 fn generators_line(record: &Record) -> Option<String> {
     let plan = &record.header.plan;
-    let mut names: Vec<&str> = record.generators.iter().map(|generator| generator.name.as_str()).collect();
+    let mut names: Vec<&str> = record
+        .generators
+        .iter()
+        .map(|generator| generator.name.as_str())
+        .collect();
     let count = names.len();
-    let connections = plan.variants.first().map_or(0, |variant| variant.load.connections as usize);
+    let connections = plan
+        .variants
+        .first()
+        .map_or(0, |variant| variant.load.connections as usize);
     let (each, more) = (connections.checked_div(count)?, connections % count);
     let each = match more {
         0 => many(each as u64, "connection"),
@@ -328,9 +497,14 @@ fn generators_line(record: &Record) -> Option<String> {
     if count > GENERATORS_NAMED_MAX {
         names.splice(GENERATORS_NAMED_MAX.., [rest.as_str()]);
     }
-    let reached = plan.generators.address.map(|address| format!("; the entry listened on {address}"));
+    let reached = plan
+        .generators
+        .address
+        .map(|address| format!("; the entry listened on {address}"));
     let (names, reached) = (names.join(", "), reached.unwrap_or_default());
-    Some(format!("{count} ({names}) with {each} each, all begun at one agreed instant{reached}"))
+    Some(format!(
+        "{count} ({names}) with {each} each, all begun at one agreed instant{reached}"
+    ))
 }
 
 /// The request, or several requests with their shares.
@@ -345,7 +519,11 @@ fn sent(load: &Load) -> String {
         )
     };
     let shared: Vec<String> = load.requests.iter().map(part).collect();
-    format!("{} at random ({})", many(load.requests.len() as u64, "request"), shared.join(", "))
+    format!(
+        "{} at random ({})",
+        many(load.requests.len() as u64, "request"),
+        shared.join(", ")
+    )
 }
 
 /// Number of characters shown of the key of prepared data.
@@ -353,8 +531,18 @@ const KEY_LETTERS: usize = 12;
 
 /// The prepared data of services, so that a reader can compare two records.
 fn data_line(record: &Record) -> Option<String> {
-    let of_one = |Prepared { name, key, made, seconds, bytes: size }: &Prepared| {
-        let how = if *made { format!("made in {}", span(*seconds)) } else { "found".to_owned() };
+    let of_one = |Prepared {
+                      name,
+                      key,
+                      made,
+                      seconds,
+                      bytes: size,
+                  }: &Prepared| {
+        let how = if *made {
+            format!("made in {}", span(*seconds))
+        } else {
+            "found".to_owned()
+        };
         let key: String = key.chars().take(KEY_LETTERS).collect();
         format!("{name} {} {how} (key {key}…)", bytes(*size as f64))
     };

@@ -14,10 +14,20 @@ use crate::experiment::INVALID;
 /// The document of a measurement.
 pub(crate) fn data(of: &LoadedRecord<'_>) -> Value {
     let measured = &of.of;
-    let warmup = of.measured.record.header.plan.measure.as_ref().and_then(plan::Measure::capacity);
+    let warmup = of
+        .measured
+        .record
+        .header
+        .plan
+        .measure
+        .as_ref()
+        .and_then(plan::Measure::capacity);
     let capacity = measured.capacity.as_ref().map(|window| {
         let mut capacity = body(of, window);
-        capacity.insert("warmup_s".to_owned(), json!(warmup.map(|(warmup, _)| warmup.as_secs_f64())));
+        capacity.insert(
+            "warmup_s".to_owned(),
+            json!(warmup.map(|(warmup, _)| warmup.as_secs_f64())),
+        );
         capacity
     });
     let findings = &of.measured.conclusion.findings;
@@ -30,8 +40,14 @@ pub(crate) fn data(of: &LoadedRecord<'_>) -> Value {
     match measured.only() {
         Some(only) => document.extend(body(of, only)),
         None => {
-            let steps: Vec<_> = measured.windows.iter().map(|window| body(of, window)).collect();
-            document.extend(object(json!({ "asked_steps": measured.planned, "steps": steps })));
+            let steps: Vec<_> = measured
+                .windows
+                .iter()
+                .map(|window| body(of, window))
+                .collect();
+            document.extend(object(
+                json!({ "asked_steps": measured.planned, "steps": steps }),
+            ));
         }
     }
     // Totals, replacing a single slice's values with the same names.
@@ -44,7 +60,11 @@ pub(crate) fn data(of: &LoadedRecord<'_>) -> Value {
 }
 
 fn object(value: Value) -> Map<String, Value> {
-    if let Value::Object(object) = value { object } else { Map::new() }
+    if let Value::Object(object) = value {
+        object
+    } else {
+        Map::new()
+    }
 }
 
 /// Caveats for the reader, as sentences.
@@ -126,8 +146,17 @@ fn body(of: &LoadedRecord<'_>, window: &MeasuredWindow<'_>) -> Map<String, Value
 fn setup(of: &LoadedRecord<'_>) -> Map<String, Value> {
     let (record, load) = (of.measured.record, &of.variant.load);
     let only = load.requests.first().filter(|_| !load.is_mix());
-    let trial = record.blocks.iter().flat_map(|block| &block.trials).next_back();
-    let tls_error = || trial?.slices.iter().find_map(|slice| slice.counts.tls_error.as_ref());
+    let trial = record
+        .blocks
+        .iter()
+        .flat_map(|block| &block.trials)
+        .next_back();
+    let tls_error = || {
+        trial?
+            .slices
+            .iter()
+            .find_map(|slice| slice.counts.tls_error.as_ref())
+    };
     object(json!({
         "method": only.map(|request| &request.method),
         "url": url(of, only.map(|request| request.path.as_str())),
@@ -155,7 +184,9 @@ fn setup(of: &LoadedRecord<'_>) -> Map<String, Value> {
 /// The target. For a started service its name and path.
 fn url(of: &LoadedRecord<'_>, path: Option<&str>) -> Option<String> {
     let entry = of.variant.entry_service()?;
-    let origin = entry.url().map_or_else(|| entry.name.clone(), plan::Url::origin);
+    let origin = entry
+        .url()
+        .map_or_else(|| entry.name.clone(), plan::Url::origin);
     Some(origin + path.unwrap_or_default())
 }
 
@@ -238,10 +269,16 @@ fn times(latencies: &Latencies) -> Value {
     let bound = |q: f64| {
         let quantile = super::shown(latencies, q)?;
         let us = quantile.ns() as f64 / 1e3;
-        Some(if quantile.is_exact() { json!(us) } else { json!({ "at_least": us }) })
+        Some(if quantile.is_exact() {
+            json!(us)
+        } else {
+            json!({ "at_least": us })
+        })
     };
-    let quantiles: Map<String, Value> =
-        QUANTILES.iter().map(|(name, q)| ((*name).to_owned(), json!(bound(*q)))).collect();
+    let quantiles: Map<String, Value> = QUANTILES
+        .iter()
+        .map(|(name, q)| ((*name).to_owned(), json!(bound(*q))))
+        .collect();
     json!({
         "count": latencies.count(),
         "censored": latencies.censored(),
@@ -270,13 +307,24 @@ fn in_seconds(ns: u64) -> f64 {
 
 /// One row for each slice and figure.
 pub(super) fn figures(measured: &Measurement<'_>) -> CsvRows {
-    let mut rows = vec![["slice", "metric", "unit", "value", INVALID].map(str::to_owned).to_vec()];
+    let mut rows = vec![
+        ["slice", "metric", "unit", "value", INVALID]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     for window in measured.capacity.iter().chain(&measured.windows) {
         let counts = &window.slice.counts;
         let invalid = Finding::voiding(&window.findings, 0);
-        let latencies = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
+        let latencies = counts
+            .open
+            .as_ref()
+            .map_or(&counts.latency, |open| &open.response);
         // A bound is not a value.
-        let exact = |q| shown(latencies, q).filter(|of| of.is_exact()).map(|of| of.ns() as f64 / 1e3);
+        let exact = |q| {
+            shown(latencies, q)
+                .filter(|of| of.is_exact())
+                .map(|of| of.ns() as f64 / 1e3)
+        };
         let amounts = [
             ("throughput", "1/s", window.throughput_per_s()),
             ("due", "1", Some(counts.due() as f64)),
@@ -284,10 +332,18 @@ pub(super) fn figures(measured: &Measurement<'_>) -> CsvRows {
             ("successful", "1", Some(counts.successful as f64)),
             ("failed", "1", Some(counts.failed() as f64)),
         ];
-        let all = amounts.into_iter().chain(QUANTILES.map(|(name, q)| (name, "us", exact(q))));
+        let all = amounts
+            .into_iter()
+            .chain(QUANTILES.map(|(name, q)| (name, "us", exact(q))));
         rows.extend(all.map(|(metric, unit, value)| {
             let (metric, unit) = (metric.to_owned(), unit.to_owned());
-            vec![csv::name(&window.name), metric, unit, csv::figure(value), invalid.clone()]
+            vec![
+                csv::name(&window.name),
+                metric,
+                unit,
+                csv::figure(value),
+                invalid.clone(),
+            ]
         }));
     }
     rows

@@ -126,7 +126,11 @@ pub struct PageVerdict {
 
 impl From<&stats::Estimate> for Ratio {
     fn from(of: &stats::Estimate) -> Ratio {
-        Ratio { estimate: of.ratio, low: of.low, high: of.high }
+        Ratio {
+            estimate: of.ratio,
+            low: of.low,
+            high: of.high,
+        }
     }
 }
 
@@ -215,7 +219,11 @@ impl From<&::model::document::Table> for PageTable {
         let is_name = |column: &&::model::document::Column| column.fit != ColumnFit::Figure;
         PageTable {
             heading: table.heading.clone(),
-            columns: table.columns.iter().map(|column| column.heading.clone()).collect(),
+            columns: table
+                .columns
+                .iter()
+                .map(|column| column.heading.clone())
+                .collect(),
             names: table.columns.iter().take_while(is_name).count(),
             rows: table.texts(),
         }

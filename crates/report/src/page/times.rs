@@ -23,13 +23,25 @@ const STEPS_MAX: usize = 16;
 pub(super) fn curves(record: &Record) -> Vec<LatencyCurves> {
     let of = |kind: &str, note: Option<String>, times: fn(&Record, usize) -> Latencies| {
         let drawn = |variant| {
-            if variant < DRAWN_MAX { curve(&times(record, variant)) } else { LatencyCurve::default() }
+            if variant < DRAWN_MAX {
+                curve(&times(record, variant))
+            } else {
+                LatencyCurve::default()
+            }
         };
         let curves = (0..record.header.plan.variants.len()).map(drawn).collect();
-        LatencyCurves { kind: kind.to_owned(), note, curves }
+        LatencyCurves {
+            kind: kind.to_owned(),
+            note,
+            curves,
+        }
     };
     if !record.is_open_loop() {
-        return vec![of("service time", Some(CLOSED.to_owned()), analysis::latencies_together)];
+        return vec![of(
+            "service time",
+            Some(CLOSED.to_owned()),
+            analysis::latencies_together,
+        )];
     }
     if let Some(measured) = analysis::measurement(record) {
         return of_steps(&measured);
@@ -38,24 +50,42 @@ pub(super) fn curves(record: &Record) -> Vec<LatencyCurves> {
     let endpoint = endpoint.map(|endpoint| format!("of the request {} alone", endpoint.name));
     vec![
         of("response time", endpoint, analysis::responses_together),
-        of("service time", Some(OPEN.to_owned()), analysis::latencies_together),
+        of(
+            "service time",
+            Some(OPEN.to_owned()),
+            analysis::latencies_together,
+        ),
     ]
 }
 
 /// Times of each step, because they differ between rates.
 fn of_steps(measured: &Measurement<'_>) -> Vec<LatencyCurves> {
     let step = |window: &MeasuredWindow<'_>| {
-        let at = if measured.planned > 1 { format!(" at {}", window.name) } else { String::new() };
+        let at = if measured.planned > 1 {
+            format!(" at {}", window.name)
+        } else {
+            String::new()
+        };
         let counts = &window.slice.counts;
         let of = |kind: &str, note: Option<&str>, times: &Latencies| LatencyCurves {
             kind: format!("{kind}{at}"),
             note: note.map(str::to_owned),
             curves: vec![curve(times)],
         };
-        let response = counts.open.as_ref().map(|open| of("response time", None, &open.response));
-        response.into_iter().chain([of("service time", Some(OPEN), &counts.latency)])
+        let response = counts
+            .open
+            .as_ref()
+            .map(|open| of("response time", None, &open.response));
+        response
+            .into_iter()
+            .chain([of("service time", Some(OPEN), &counts.latency)])
     };
-    measured.windows.iter().take(STEPS_MAX).flat_map(step).collect()
+    measured
+        .windows
+        .iter()
+        .take(STEPS_MAX)
+        .flat_map(step)
+        .collect()
 }
 
 const CLOSED: &str = "in closed loop each connection waits for its response before it sends the next request: these times follow from connections and \
@@ -65,7 +95,9 @@ const OPEN: &str = "from sent to done: without the time in which a request was d
 fn curve(times: &Latencies) -> LatencyCurve {
     let shares = shares(times.count());
     let quantiles = times.quantiles(&shares);
-    let bounded = quantiles.iter().position(|found| matches!(found, Some(Quantile::AtLeast(_))));
+    let bounded = quantiles
+        .iter()
+        .position(|found| matches!(found, Some(Quantile::AtLeast(_))));
     let point = |(share, found): (&f64, &Option<Quantile>)| {
         // A share close to 1 keeps all its digits, which distinguish it from others on a logarithmic axis.
         found.map(|quantile| (*share, rounded(quantile.ns() as f64 / 1e3)))
@@ -86,7 +118,9 @@ fn shares(requests: u64) -> Vec<f64> {
     if highest <= 0.0 {
         return Vec::new();
     }
-    let even = (0..EVEN_POINTS).map(|hundredth| hundredth as f64 / 100.0).filter(|share| *share < highest);
+    let even = (0..EVEN_POINTS)
+        .map(|hundredth| hundredth as f64 / 100.0)
+        .filter(|share| *share < highest);
     let mut shares: Vec<f64> = even.collect();
     let tail = CURVE_POINTS_MAX - EVEN_POINTS;
     let steps = (least_beyond / 0.1).ln();
@@ -126,7 +160,9 @@ const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
 pub(super) fn time_lines(record: &Record, left_out: &mut Vec<String>) -> Vec<TimeLine> {
     // A decided variant is only measured in the first blocks.
     let middle = |variant: usize| {
-        let own = record.complete_blocks().filter(|block| block.trial(variant).is_some());
+        let own = record
+            .complete_blocks()
+            .filter(|block| block.trial(variant).is_some());
         let own: Vec<&Block> = own.collect();
         own.get(own.len().saturating_sub(1) / 2).copied()
     };
@@ -137,18 +173,28 @@ pub(super) fn time_lines(record: &Record, left_out: &mut Vec<String>) -> Vec<Tim
     let mut thinned = false;
     let mut lines = Vec::new();
     for variant in 0..variants {
-        let Some(block) = middle(variant).or(last) else { continue };
-        let trial = block.trials.iter().find(|trial| trial.variant() == variant && !trial.slices.is_empty());
+        let Some(block) = middle(variant).or(last) else {
+            continue;
+        };
+        let trial = block
+            .trials
+            .iter()
+            .find(|trial| trial.variant() == variant && !trial.slices.is_empty());
         let Some(trial) = trial else { continue };
         let points = points(trial, record.is_open_loop());
         let kept = evenly(points.len(), points_max);
         thinned |= kept.len() < points.len();
         let points: Vec<TimesPoint> = stretches(&points, &kept).collect();
         let loop_delay_us = explain::loop_delay_us(record, variant);
-        lines.push(TimeLine { loop_delay_us, ..line(trial, block.number, &points) });
+        lines.push(TimeLine {
+            loop_delay_us,
+            ..line(trial, block.number, &points)
+        });
     }
     if thinned {
-        left_out.push(format!("time lines: {points_max} points of each are drawn, evenly spread"));
+        left_out.push(format!(
+            "time lines: {points_max} points of each are drawn, evenly spread"
+        ));
     }
     lines
 }
@@ -168,12 +214,21 @@ struct TimesPoint {
 }
 
 /// Merges each kept point with the following ones that are left out, so that no failure is lost.
-fn stretches<'a>(points: &'a [TimesPoint], kept: &'a [usize]) -> impl Iterator<Item = TimesPoint> + 'a {
+fn stretches<'a>(
+    points: &'a [TimesPoint],
+    kept: &'a [usize],
+) -> impl Iterator<Item = TimesPoint> + 'a {
     let ends = kept.iter().skip(1).copied().chain([points.len()]);
     kept.iter().zip(ends).map(|(from, to)| {
-        let [first, .., last] = &points[*from..to] else { return points[*from] };
+        let [first, .., last] = &points[*from..to] else {
+            return points[*from];
+        };
         let failed = points[*from..to].iter().map(|point| point.failed).sum();
-        TimesPoint { lasts_s: last.at_s + last.lasts_s - first.at_s, failed, ..*first }
+        TimesPoint {
+            lasts_s: last.at_s + last.lasts_s - first.at_s,
+            failed,
+            ..*first
+        }
     })
 }
 
@@ -207,7 +262,9 @@ fn to_millis(seconds: f64) -> f64 {
 
 fn points(trial: &Trial, is_open_loop: bool) -> Vec<TimesPoint> {
     let slices = trial.slices.iter().zip(places(&trial.slices));
-    slices.flat_map(|(slice, place)| points_of(slice, place, is_open_loop)).collect()
+    slices
+        .flat_map(|(slice, place)| points_of(slice, place, is_open_loop))
+        .collect()
 }
 
 /// Start and duration of each slice in seconds.
@@ -225,7 +282,10 @@ fn places(slices: &[Slice]) -> Vec<(f64, f64)> {
         let at_s = begin_s(slice).max(end_s);
         let mut lasts_s = load_s;
         if slice.turns > 1 {
-            let next = slices.get(index + 1).map(begin_s).filter(|next| *next > at_s + load_s);
+            let next = slices
+                .get(index + 1)
+                .map(begin_s)
+                .filter(|next| *next > at_s + load_s);
             stretch = next.map_or(stretch, |next| (next - at_s) / load_s);
             lasts_s = load_s * stretch;
         }
@@ -267,7 +327,13 @@ fn points_of(slice: &Slice, (at_s, lasts_s): (f64, f64), is_open_loop: bool) -> 
             ..whole
         })
     };
-    slice.counts.successful_per_100_ms.chunks(together).enumerate().filter_map(part).collect()
+    slice
+        .counts
+        .successful_per_100_ms
+        .chunks(together)
+        .enumerate()
+        .filter_map(part)
+        .collect()
 }
 
 /// The waiting time of users in open loop, and the service time in closed loop. An open loop warms up in
@@ -305,11 +371,21 @@ mod tests {
     fn a_curve_ends_where_ten_requests_lie_beyond_and_is_never_too_long() {
         for requests in [0, 5, 10, 11, 20, 99, 100, 101, 1_000, 50_000, 123_456_789] {
             let shares = shares(requests);
-            assert!(shares.len() <= CURVE_POINTS_MAX, "{} of {requests}", shares.len());
-            assert!(shares.is_sorted_by(|one, other| one < other), "{requests}: {shares:?}");
+            assert!(
+                shares.len() <= CURVE_POINTS_MAX,
+                "{} of {requests}",
+                shares.len()
+            );
+            assert!(
+                shares.is_sorted_by(|one, other| one < other),
+                "{requests}: {shares:?}"
+            );
             let last = shares.last().copied();
             let beyond = last.map(|share| requests as f64 * (1.0 - share));
-            assert!(beyond.is_none_or(|beyond| (9.999..10.2).contains(&beyond)), "{requests}: {beyond:?}");
+            assert!(
+                beyond.is_none_or(|beyond| (9.999..10.2).contains(&beyond)),
+                "{requests}: {beyond:?}"
+            );
             assert_eq!(last.is_none(), requests <= 10);
         }
     }
@@ -324,9 +400,17 @@ mod tests {
         let from = curve.at_least_from.expect("a bound");
         assert!((0.949..0.952).contains(&from), "{from}");
         assert!(
-            curve.points.first().is_some_and(|(share, us)| *share == 0.0 && (1_000.0..1_002.0).contains(us))
+            curve
+                .points
+                .first()
+                .is_some_and(|(share, us)| *share == 0.0 && (1_000.0..1_002.0).contains(us))
         );
-        assert!(curve.points.last().is_some_and(|(share, us)| *share == 0.995 && *us < 5_001.0));
+        assert!(
+            curve
+                .points
+                .last()
+                .is_some_and(|(share, us)| *share == 0.995 && *us < 5_001.0)
+        );
     }
 
     fn trial() -> Trial {
@@ -339,7 +423,10 @@ mod tests {
         let later = record.blocks.iter_mut().skip(2);
         later.for_each(|block| block.trials.retain(|trial| trial.variant() != 1));
         let lines = time_lines(&record, &mut Vec::new());
-        assert_eq!(lines.iter().map(|line| line.variant).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(
+            lines.iter().map(|line| line.variant).collect::<Vec<_>>(),
+            [0, 1]
+        );
     }
 
     #[test]
@@ -348,11 +435,25 @@ mod tests {
         trial.slices.truncate(2);
         let points = points(&trial, false);
         let warm_up: Vec<&TimesPoint> = points.iter().filter(|point| point.is_warm_up).collect();
-        assert!((2..=SLICE_POINTS_MAX).contains(&warm_up.len()), "{}", warm_up.len());
-        let counted: f64 = warm_up.iter().filter_map(|point| Some(point.rate_per_s? * point.lasts_s)).sum();
+        assert!(
+            (2..=SLICE_POINTS_MAX).contains(&warm_up.len()),
+            "{}",
+            warm_up.len()
+        );
+        let counted: f64 = warm_up
+            .iter()
+            .filter_map(|point| Some(point.rate_per_s? * point.lasts_s))
+            .sum();
         let known: u32 = trial.slices[0].counts.successful_per_100_ms.iter().sum();
-        assert!((counted - f64::from(known)).abs() < 1.0, "{counted} of {known}");
-        assert!(points.iter().is_sorted_by(|one, next| one.at_s + one.lasts_s <= next.at_s + 1e-9));
+        assert!(
+            (counted - f64::from(known)).abs() < 1.0,
+            "{counted} of {known}"
+        );
+        assert!(
+            points
+                .iter()
+                .is_sorted_by(|one, next| one.at_s + one.lasts_s <= next.at_s + 1e-9)
+        );
     }
 
     #[test]
@@ -360,7 +461,11 @@ mod tests {
         let mut trial = trial();
         trial.slices.truncate(3);
         let kinds = [SliceKind::Capacity, SliceKind::Probe, SliceKind::Measured];
-        trial.slices.iter_mut().zip(kinds).for_each(|(slice, kind)| (slice.kind, slice.turns) = (kind, 2));
+        trial
+            .slices
+            .iter_mut()
+            .zip(kinds)
+            .for_each(|(slice, kind)| (slice.kind, slice.turns) = (kind, 2));
         assert_eq!(line(&trial, 1, &points(&trial, false)).warm_up, 1);
     }
 
@@ -379,7 +484,10 @@ mod tests {
             failed(&kept),
             failed(&points)
         );
-        assert!((kept[0].at_s + kept[0].lasts_s - kept[1].at_s).abs() < 0.5, "a gap");
+        assert!(
+            (kept[0].at_s + kept[0].lasts_s - kept[1].at_s).abs() < 0.5,
+            "a gap"
+        );
     }
 
     #[test]

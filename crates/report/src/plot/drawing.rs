@@ -53,10 +53,14 @@ pub(super) enum TextAnchor {
 /// Widths of the characters from space to tilde in DejaVu Sans, in 1/2048 of the size (its table `hmtx`).
 const ADVANCES: [u16; 95] = [
     651, 821, 942, 1716, 1303, 1946, 1597, 563, 799, 799, 1024, 1716, 651, 739, 651, 690, //
-    1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 690, 690, 1716, 1716, 1716, 1087, //
-    2048, 1401, 1405, 1430, 1577, 1294, 1178, 1587, 1540, 604, 604, 1343, 1141, 1767, 1532, 1612, //
-    1235, 1612, 1423, 1300, 1251, 1499, 1401, 2025, 1403, 1251, 1403, 799, 690, 799, 1716, 1024, //
-    1024, 1255, 1300, 1126, 1300, 1260, 721, 1300, 1298, 569, 569, 1186, 569, 1995, 1298, 1253, //
+    1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 690, 690, 1716, 1716, 1716,
+    1087, //
+    2048, 1401, 1405, 1430, 1577, 1294, 1178, 1587, 1540, 604, 604, 1343, 1141, 1767, 1532,
+    1612, //
+    1235, 1612, 1423, 1300, 1251, 1499, 1401, 2025, 1403, 1251, 1403, 799, 690, 799, 1716,
+    1024, //
+    1024, 1255, 1300, 1126, 1300, 1260, 721, 1300, 1298, 569, 569, 1186, 569, 1995, 1298,
+    1253, //
     1300, 1300, 842, 1067, 803, 1298, 1212, 1675, 1212, 1212, 1075, 1303, 690, 1303, 1716,
 ];
 /// Unit of the table.
@@ -71,8 +75,12 @@ pub(super) fn text_width(text: &str, size: f64) -> f64 {
 
 /// Advance width of a character, as a multiple of the size.
 fn advance(letter: char) -> f64 {
-    let index = u32::from(letter).checked_sub(u32::from(' ')).and_then(|index| usize::try_from(index).ok());
-    index.and_then(|index| ADVANCES.get(index)).map_or(OTHERS, |advance| f64::from(*advance) / UNITS)
+    let index = u32::from(letter)
+        .checked_sub(u32::from(' '))
+        .and_then(|index| usize::try_from(index).ok());
+    index
+        .and_then(|index| ADVANCES.get(index))
+        .map_or(OTHERS, |advance| f64::from(*advance) / UNITS)
 }
 
 /// Truncates a text to the available width, with a mark at the end.
@@ -86,7 +94,12 @@ pub(super) fn cut(text: &str, size: f64, room: f64) -> String {
         used += advance(*letter) * size;
         used <= room
     };
-    text.chars().take_while(fits).collect::<String>().trim_end().to_owned() + "…"
+    text.chars()
+        .take_while(fits)
+        .collect::<String>()
+        .trim_end()
+        .to_owned()
+        + "…"
 }
 
 /// Wraps a text between words into at most `most` lines. The last line is truncated.
@@ -101,7 +114,10 @@ pub(super) fn wrapped(text: &str, size: f64, room: f64, most: usize) -> Vec<Stri
             _ => lines.push(word.to_owned()),
         }
     }
-    lines.into_iter().map(|line| cut(&line, size, room)).collect()
+    lines
+        .into_iter()
+        .map(|line| cut(&line, size, room))
+        .collect()
 }
 
 /// The typeface that positions are computed for, and others of the same width or narrower.
@@ -109,14 +125,22 @@ const FONTS: &str = "DejaVu Sans, Verdana, Bitstream Vera Sans, Helvetica Neue, 
 
 pub(super) fn svg(drawing: &Drawing, ground: Ground) -> String {
     let Drawing { width, height, .. } = drawing;
-    let (title, description) = (markup(&line(&drawing.title)), markup(&lines(&drawing.description)));
+    let (title, description) = (
+        markup(&line(&drawing.title)),
+        markup(&lines(&drawing.description)),
+    );
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
          role=\"img\" font-family=\"{FONTS}\">\n<title>{title}</title>\n<desc>{description}</desc>\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>\n",
         hex(drawing.ground, ground)
     );
-    out.extend(drawing.shapes.iter().map(|shape| element(shape, ground) + "\n"));
+    out.extend(
+        drawing
+            .shapes
+            .iter()
+            .map(|shape| element(shape, ground) + "\n"),
+    );
     out + "</svg>\n"
 }
 
@@ -127,10 +151,23 @@ fn element(shape: &PlotShape, ground: Ground) -> String {
             format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{fill}\"/>")
         }
         PlotShape::Polygon(points, fill) => {
-            let points: Vec<_> = points.iter().map(|(x, y)| format!("{},{}", short(*x), short(*y))).collect();
-            format!("<polygon points=\"{}\" fill=\"{}\"/>", points.join(" "), hex(*fill, ground))
+            let points: Vec<_> = points
+                .iter()
+                .map(|(x, y)| format!("{},{}", short(*x), short(*y)))
+                .collect();
+            format!(
+                "<polygon points=\"{}\" fill=\"{}\"/>",
+                points.join(" "),
+                hex(*fill, ground)
+            )
         }
-        PlotShape::Text(PlotText { at, size, hold, fill, text }) => {
+        PlotShape::Text(PlotText {
+            at,
+            size,
+            hold,
+            fill,
+            text,
+        }) => {
             let hold = match hold {
                 TextAnchor::Begin => "",
                 TextAnchor::Middle => " text-anchor=\"middle\"",

@@ -15,14 +15,21 @@ fn runs(times: u64) -> (Record, Record) {
 }
 
 fn text(before: &Record, after: &Record) -> String {
-    let compared = ComparedRecords { before, after, across: &across(before, after, &[]) };
+    let compared = ComparedRecords {
+        before,
+        after,
+        across: &across(before, after, &[]),
+    };
     crate::plain(&compared, 100)
 }
 
 #[test]
 fn a_service_that_became_slower_has_figures_and_two_machines_have_none() {
     let (before, after) = runs(2);
-    insta::assert_snapshot!("text_of_a_service_that_became_slower", text(&before, &after));
+    insta::assert_snapshot!(
+        "text_of_a_service_that_became_slower",
+        text(&before, &after)
+    );
     let (mut before, mut after) = runs(1);
     before.header.environment.cpu_model = Some("a processor".into());
     after.header.environment.cpu_model = Some("another processor".into());

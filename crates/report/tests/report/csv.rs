@@ -7,15 +7,22 @@ use crate::records::{factorial, kept, slices};
 
 fn figures(record: &Record) -> String {
     let conclusion = analysis::conclude(record);
-    let figures = MeasuredRecord::new(record, &conclusion, None).figures().expect("it has figures");
+    let figures = MeasuredRecord::new(record, &conclusion, None)
+        .figures()
+        .expect("it has figures");
     proofload_report::csv(&figures)
 }
 
 /// The fields of each row, the heading first.
 fn rows(text: &str) -> Vec<Vec<String>> {
-    let mut reader = ::csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+    let mut reader = ::csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_reader(text.as_bytes());
     let row = |row: ::csv::StringRecord| row.iter().map(str::to_owned).collect();
-    reader.records().map(|read| row(read.expect("a row as long as the first"))).collect()
+    reader
+        .records()
+        .map(|read| row(read.expect("a row as long as the first")))
+        .collect()
 }
 
 #[test]
@@ -28,18 +35,33 @@ fn there_is_a_row_for_each_variant_block_and_metric_with_figures_that_read_back(
     assert_eq!(rows[0], heading.split(' ').collect::<Vec<_>>());
     assert_eq!(rows.len(), 1 + 5 * 10 * 3);
     assert_eq!(rows[31][1], "'=HYPERLINK(\"http://x\",\"a\"),  \"b\"");
-    let dropped: Vec<&str> = rows.iter().filter(|row| row[5] == "true").map(|row| row[4].as_str()).collect();
+    let dropped: Vec<&str> = rows
+        .iter()
+        .filter(|row| row[5] == "true")
+        .map(|row| row[4].as_str())
+        .collect();
     assert_eq!(dropped, ["4"; 15]);
     let series = analysis::series(&record);
     let of = |metric: usize, variant: usize, block: usize| series[metric].values[variant][block];
     let first: Vec<&str> = rows[1].iter().map(String::as_str).collect();
     assert_eq!(
         first[..7],
-        ["simulated", "development · small", "development", "small", "1", "false", "throughput"]
+        [
+            "simulated",
+            "development · small",
+            "development",
+            "small",
+            "1",
+            "false",
+            "throughput"
+        ]
     );
     assert_eq!((first[7], first[8].parse().ok()), ("1/s", of(0, 0, 0)));
     let last = rows.last().expect("rows");
-    assert_eq!((last[6].as_str(), last[7].as_str()), ("peak_memory", "bytes"));
+    assert_eq!(
+        (last[6].as_str(), last[7].as_str()),
+        ("peak_memory", "bytes")
+    );
     assert_eq!(last[8].parse().ok(), of(2, 4, 9));
 }
 

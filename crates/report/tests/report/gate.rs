@@ -36,22 +36,47 @@ fn hostile() -> Record {
 
 fn text(record: &Record, limits: &[(&str, Option<u32>)], allow_open: bool) -> String {
     let gate = gated(record, &conclude(record), &entries(limits));
-    crate::plain(&Gated { record, gate: &gate, allow_open }, 100)
+    crate::plain(
+        &Gated {
+            record,
+            gate: &gate,
+            allow_open,
+        },
+        100,
+    )
 }
 
 #[test]
 fn texts_are_as_they_were() {
-    let unfinished = Record { ended: None, ..kept() };
-    let open = [("cpu_per_request < -20%", None), ("peak_memory < 300MB", None)];
+    let unfinished = Record {
+        ended: None,
+        ..kept()
+    };
+    let open = [
+        ("cpu_per_request < -20%", None),
+        ("peak_memory < 300MB", None),
+    ];
     // A figure without an interval was not measured, and the measurements of a damaged record are unknown.
-    let damaged = Record { damage: vec!["a line was changed".to_owned()], ..kept() };
+    let damaged = Record {
+        damage: vec!["a line was changed".to_owned()],
+        ..kept()
+    };
     for kept in [text(&kept(), &open, true), text(&damaged, &open[..1], true)] {
         assert!(kept.contains("lets nothing pass"), "{kept}");
     }
     for (name, text) in [
-        ("text_of_a_gate_with_all_kinds_of_rulings", text(&kept(), &LIMITS, false)),
-        ("text_of_a_gate_that_is_open_and_let_pass", text(&kept(), &open[..1], true)),
-        ("text_of_a_gate_that_judges_nothing", text(&unfinished, &LIMITS, true)),
+        (
+            "text_of_a_gate_with_all_kinds_of_rulings",
+            text(&kept(), &LIMITS, false),
+        ),
+        (
+            "text_of_a_gate_that_is_open_and_let_pass",
+            text(&kept(), &open[..1], true),
+        ),
+        (
+            "text_of_a_gate_that_judges_nothing",
+            text(&unfinished, &LIMITS, true),
+        ),
     ] {
         insta::assert_snapshot!(name, text);
     }
@@ -61,10 +86,18 @@ fn texts_are_as_they_were() {
 fn markdown_and_annotations_of_hostile_names() {
     let record = hostile();
     let gate = gated(&record, &conclude(&record), &entries(&LIMITS));
-    let gated = Gated { record: &record, gate: &gate, allow_open: false };
+    let gated = Gated {
+        record: &record,
+        gate: &gate,
+        allow_open: false,
+    };
     insta::assert_snapshot!(markdown(&gated.document()));
     let annotations = gated.annotations(Some("experiments/a,b.toml"));
-    assert!(annotations.lines().all(|line| line.starts_with("::error ") || line.starts_with("::warning ")));
+    assert!(
+        annotations
+            .lines()
+            .all(|line| line.starts_with("::error ") || line.starts_with("::warning "))
+    );
     insta::assert_snapshot!(annotations);
 }
 
@@ -72,13 +105,33 @@ fn markdown_and_annotations_of_hostile_names() {
 fn json_has_each_limit_with_its_interval_and_the_outcome_of_all() {
     let record = kept();
     let gate = gated(&record, &conclude(&record), &entries(&LIMITS));
-    let json = Gated { record: &record, gate: &gate, allow_open: false }.data();
+    let json = Gated {
+        record: &record,
+        gate: &gate,
+        allow_open: false,
+    }
+    .data();
     let (version, passes) = (&json["gate_version"], &json["passes"]);
-    assert_eq!((version, &json["outcome"], passes), (&1.into(), &"broken".into(), &false.into()));
+    assert_eq!(
+        (version, &json["outcome"], passes),
+        (&1.into(), &"broken".into(), &false.into())
+    );
     let limits = json["limits"].as_array().expect("limits");
-    assert_eq!((limits.len(), &limits[0]["limit"]), (LIMITS.len(), &"throughput > -3%".into()));
-    assert_eq!((&limits[0]["bound"], &limits[0]["unit"]), (&0.97.into(), &"ratio".into()));
-    assert_eq!((&limits[3]["bound"], &limits[3]["unit"]), (&300.0.into(), &"us".into()));
-    assert_eq!((&limits[3]["subject"], &limits[1]["ruling"]), (&"variant".into(), &"broken".into()));
+    assert_eq!(
+        (limits.len(), &limits[0]["limit"]),
+        (LIMITS.len(), &"throughput > -3%".into())
+    );
+    assert_eq!(
+        (&limits[0]["bound"], &limits[0]["unit"]),
+        (&0.97.into(), &"ratio".into())
+    );
+    assert_eq!(
+        (&limits[3]["bound"], &limits[3]["unit"]),
+        (&300.0.into(), &"us".into())
+    );
+    assert_eq!(
+        (&limits[3]["subject"], &limits[1]["ruling"]),
+        (&"variant".into(), &"broken".into())
+    );
     assert!(limits[0]["measured"]["low"].as_f64() < limits[0]["measured"]["value"].as_f64());
 }

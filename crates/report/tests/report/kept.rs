@@ -12,7 +12,11 @@ const CRATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// Ruling of a gate's limit. `None` if nothing may be judged.
 fn ruling(record: &Record, limit: &str) -> Option<Ruling> {
-    let entry = GateEntry { limit: plan::limit(limit).expect(limit), of: None, line: None };
+    let entry = GateEntry {
+        limit: plan::limit(limit).expect(limit),
+        of: None,
+        line: None,
+    };
     gated(record, &conclude(record), &[entry]).ruling()
 }
 
@@ -32,10 +36,15 @@ fn verdict_and_gate_of_the_kept_record_are_what_they_were() {
 fn the_kept_runs_of_shipped_experiments_open_whole_and_say_what_they_said() {
     let folder = tempfile::tempdir().expect("a folder");
     let archive = format!("{CRATES}/../web/tests/records.tar.gz");
-    let status = Command::new("tar").args(["-xzf", &archive, "-C"]).arg(folder.path()).status();
+    let status = Command::new("tar")
+        .args(["-xzf", &archive, "-C"])
+        .arg(folder.path())
+        .status();
     assert!(status.expect("tar").success());
     let entries = folder.path().read_dir().expect("records");
-    let mut told: Vec<String> = entries.map(|entry| line(&entry.expect("a record").path())).collect();
+    let mut told: Vec<String> = entries
+        .map(|entry| line(&entry.expect("a record").path()))
+        .collect();
     told.sort_unstable();
     insta::assert_snapshot!(told.join("\n"));
 }
@@ -46,7 +55,15 @@ fn line(path: &Path) -> String {
     assert_eq!(record.damage, Vec::<String>::new());
     let report = MeasuredRecord::new(&record, &conclusion, None);
     assert!(crate::plain(&report, 100).contains(&record.header.plan.name));
-    let outcomes: Vec<String> = conclusion.comparisons.iter().map(|of| format!("{:?}", of.outcome)).collect();
+    let outcomes: Vec<String> = conclusion
+        .comparisons
+        .iter()
+        .map(|of| format!("{:?}", of.outcome))
+        .collect();
     let (gate, blocks) = (ruling(&record, "throughput > -90%"), conclusion.blocks);
-    format!("{}: {blocks} blocks, {}, gate {gate:?}", name.display(), outcomes.join(" "))
+    format!(
+        "{}: {blocks} blocks, {}, gate {gate:?}",
+        name.display(),
+        outcomes.join(" ")
+    )
 }

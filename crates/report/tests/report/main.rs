@@ -34,6 +34,10 @@ fn drawn(document: &Document, width: usize) -> String {
 
 fn fits(text: &str, width: usize) {
     for line in text.lines() {
-        assert!(display_width(line) <= width, "{} of {width} columns: {line}", display_width(line));
+        assert!(
+            display_width(line) <= width,
+            "{} of {width} columns: {line}",
+            display_width(line)
+        );
     }
 }

@@ -8,7 +8,9 @@ use record::Record;
 use crate::records::{failing, kept, many_variants};
 
 fn plot(record: &Record) -> Plot {
-    MeasuredRecord::new(record, &conclude(record), None).plot().expect("it has a plot")
+    MeasuredRecord::new(record, &conclude(record), None)
+        .plot()
+        .expect("it has a plot")
 }
 
 fn light(record: &Record) -> String {
@@ -24,10 +26,17 @@ fn plot_of_a_sound_record() {
 fn a_void_record_has_no_number_and_no_axis() {
     let plot = light(&failing());
     let refusal = ">no conclusion may be drawn, see the findings</text>";
-    for there in [">INVALID</text>", refusal, "2 invalid findings: see the report"] {
+    for there in [
+        ">INVALID</text>",
+        refusal,
+        "2 invalid findings: see the report",
+    ] {
         assert!(plot.contains(there), "{there}: {plot}");
     }
-    assert!(!plot.contains(" %") && !plot.contains("circle") && !plot.contains("log axis"), "{plot}");
+    assert!(
+        !plot.contains(" %") && !plot.contains("circle") && !plot.contains("log axis"),
+        "{plot}"
+    );
 }
 
 #[test]
@@ -40,12 +49,18 @@ fn names_from_outside_do_nothing_in_a_plot() {
         assert!(!plot.contains(markup), "{markup:?}: {plot}");
     }
     let texts = plot.lines().filter(|line| line.starts_with("<text"));
-    assert!(texts.map(|line| line.chars().count()).max() < Some(400), "{plot}");
+    assert!(
+        texts.map(|line| line.chars().count()).max() < Some(400),
+        "{plot}"
+    );
 }
 
 #[test]
 fn of_very_many_comparisons_the_first_are_drawn_and_the_others_counted() {
     let plot = light(&many_variants(200, "v"));
     assert_eq!(plot.matches("v0</text>").count(), 40);
-    assert!(plot.contains("and 159 more verdicts that are not drawn: see the report"), "{plot}");
+    assert!(
+        plot.contains("and 159 more verdicts that are not drawn: see the report"),
+        "{plot}"
+    );
 }

@@ -12,7 +12,10 @@ use stats::Latencies;
 
 /// The stored record: two variants, ten blocks.
 pub fn kept() -> Record {
-    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
+    let path = Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../record/tests/records/v1"
+    ));
     let mut record = record::open(path).expect("the kept record opens");
     // Its folder differs between machines.
     record.directory = "records/simulated".into();
@@ -28,13 +31,22 @@ pub fn kept_until(blocks: usize, reason: EndReason, seconds: f64) -> Record {
 }
 
 pub fn slices(record: &mut Record) -> impl Iterator<Item = &mut Slice> {
-    record.blocks.iter_mut().flat_map(|block| &mut block.trials).flat_map(|trial| &mut trial.slices)
+    record
+        .blocks
+        .iter_mut()
+        .flat_map(|block| &mut block.trials)
+        .flat_map(|trial| &mut trial.slices)
 }
 
 /// Makes a slice send `ok` requests, all of which succeed.
 pub fn give(slice: &mut Slice, ok: u64) {
     let counts = &mut slice.counts;
-    (counts.sent, counts.responses, counts.successful, counts.successful_in_window) = (ok, ok, ok, ok);
+    (
+        counts.sent,
+        counts.responses,
+        counts.successful,
+        counts.successful_in_window,
+    ) = (ok, ok, ok, ok);
 }
 
 /// The stored record with failures in every slice, which void it.
@@ -68,14 +80,20 @@ pub fn hostile(name: &str) -> Record {
 
 /// The lines of a text from the one that contains `from` to the one before `to`. There must be one.
 pub fn part(text: &str, from: &str, to: &str) -> String {
-    let lines = text.lines().skip_while(|line| !line.contains(from)).take_while(|line| !line.contains(to));
+    let lines = text
+        .lines()
+        .skip_while(|line| !line.contains(from))
+        .take_while(|line| !line.contains(to));
     let part = lines.collect::<Vec<_>>().join("\n");
     assert!(!part.is_empty(), "{from} is not in {text}");
     part
 }
 
 pub fn as_text(record: &Record) -> String {
-    let text = text(&MeasuredRecord::new(record, &conclude(record), None).document(), 100);
+    let text = text(
+        &MeasuredRecord::new(record, &conclude(record), None).document(),
+        100,
+    );
     anstream::adapter::strip_str(&text).to_string()
 }
 
@@ -88,7 +106,9 @@ pub fn as_json(record: &Record) -> Value {
 }
 
 pub fn as_page(record: &Record) -> PageData {
-    MeasuredRecord::new(record, &conclude(record), None).page().expect("it has a page")
+    MeasuredRecord::new(record, &conclude(record), None)
+        .page()
+        .expect("it has a page")
 }
 
 /// Effect of each factor's second level on throughput. The third has none.
@@ -117,32 +137,53 @@ pub fn interacting(factors: usize, drift: f64, both: f64) -> Record {
     };
     plan.factors = FACTORS[..factors].iter().map(factor).collect();
     let combinations = 1 << factors;
-    let high = |variant: usize, factor: usize| (variant % combinations) >> (factors - 1 - factor) & 1;
+    let high =
+        |variant: usize, factor: usize| (variant % combinations) >> (factors - 1 - factor) & 1;
     let name = |variant: usize| {
         let levels = (0..factors).map(|factor| FACTORS[factor].1[high(variant, factor)]);
         levels.collect::<Vec<_>>().join(" · ")
     };
-    let level = |variant, f: usize| (FACTORS[f].0.to_owned(), FACTORS[f].1[high(variant, f)].to_owned());
+    let level = |variant, f: usize| {
+        (
+            FACTORS[f].0.to_owned(),
+            FACTORS[f].1[high(variant, f)].to_owned(),
+        )
+    };
     let levels = |variant| (0..factors).map(|factor| level(variant, factor)).collect();
-    let variant =
-        |index| plan::Variant { name: name(index), levels: levels(index), ..plan.variants[0].clone() };
+    let variant = |index| plan::Variant {
+        name: name(index),
+        levels: levels(index),
+        ..plan.variants[0].clone()
+    };
     plan.variants = (0..=combinations).map(variant).collect();
     plan.variants[combinations].name += " (again)";
     let label = format!("{} vs {}", name(combinations - 1), name(0));
-    plan.comparisons = vec![Comparison { baseline: 0, candidate: combinations - 1, label }];
+    plan.comparisons = vec![Comparison {
+        baseline: 0,
+        candidate: combinations - 1,
+        label,
+    }];
     let label = format!("{} vs itself", name(0));
-    plan.aa = Some(Comparison { baseline: 0, candidate: combinations, label });
+    plan.aa = Some(Comparison {
+        baseline: 0,
+        candidate: combinations,
+        label,
+    });
     for block in &mut record.blocks {
         let number = block.number;
         let rate = |variant: usize| {
-            let alone: f64 = (0..factors).map(|f| FACTORS[f].2.powi(high(variant, f) as i32)).product();
+            let alone: f64 = (0..factors)
+                .map(|f| FACTORS[f].2.powi(high(variant, f) as i32))
+                .product();
             let together = both.powi((high(variant, 0) * high(variant, 1)) as i32);
             let later = 1.0 + drift * f64::from(number) * high(variant, 0) as f64;
             alone * together * later * (1.0 + noise(number, variant))
         };
         let model = block.trials[0].clone();
         block.order = (0..=combinations).collect();
-        block.trials = (0..=combinations).map(|variant| trial(&model, variant, rate(variant))).collect();
+        block.trials = (0..=combinations)
+            .map(|variant| trial(&model, variant, rate(variant)))
+            .collect();
     }
     record
 }
@@ -174,7 +215,12 @@ pub fn in_open_loop(metric: Metric) -> Record {
     record.header.plan.design.metric = metric;
     record.header.plan.design.rate = Some(PlannedRate::ShareOfCapacity(0.6));
     let capacities_per_s = vec![2030.0, 2620.0];
-    record.rate = Some(RateChosen { per_s: 1218.0, ramp_per_s: None, share: Some(0.6), capacities_per_s });
+    record.rate = Some(RateChosen {
+        per_s: 1218.0,
+        ramp_per_s: None,
+        share: Some(0.6),
+        capacities_per_s,
+    });
     for slice in slices(&mut record) {
         let mut response = Latencies::new();
         for index in 0..1000 {
@@ -202,7 +248,10 @@ pub fn in_open_loop(metric: Metric) -> Record {
 pub fn of_variants(names: &[String], blocks: u32, slices_max: usize) -> Record {
     let mut record = kept();
     let plan = &mut record.header.plan;
-    plan.factors = vec![Factor { name: "setting".into(), levels: names.to_vec() }];
+    plan.factors = vec![Factor {
+        name: "setting".into(),
+        levels: names.to_vec(),
+    }];
     let variant = |name: &String| plan::Variant {
         name: name.clone(),
         levels: [("setting".to_owned(), name.clone())].into(),
@@ -210,7 +259,11 @@ pub fn of_variants(names: &[String], blocks: u32, slices_max: usize) -> Record {
     };
     plan.variants = names.iter().map(variant).collect();
     let label = |candidate: usize| format!("{} vs {}", names[candidate], names[0]);
-    let comparison = |candidate| Comparison { baseline: 0, candidate, label: label(candidate) };
+    let comparison = |candidate| Comparison {
+        baseline: 0,
+        candidate,
+        label: label(candidate),
+    };
     plan.comparisons = (1..names.len()).map(comparison).collect();
     let (block, mut model) = (record.blocks[0].clone(), record.blocks[0].trials[0].clone());
     model.slices.truncate(slices_max);
@@ -222,13 +275,18 @@ pub fn of_variants(names: &[String], blocks: u32, slices_max: usize) -> Record {
             ended.block = number;
             ended.peak_rss_bytes += u64::from(number * 7919 % 1000) * 4096;
         }
-        trial.slices.iter_mut().for_each(|slice| slice.block = number);
+        trial
+            .slices
+            .iter_mut()
+            .for_each(|slice| slice.block = number);
         trial
     };
     let block_of = |number| record::Block {
         number,
         order: (0..names.len()).collect(),
-        trials: (0..names.len()).map(|variant| trial_of(number, variant)).collect(),
+        trials: (0..names.len())
+            .map(|variant| trial_of(number, variant))
+            .collect(),
         ..block.clone()
     };
     record.blocks = (1..=blocks).map(block_of).collect();
@@ -237,5 +295,11 @@ pub fn of_variants(names: &[String], blocks: u32, slices_max: usize) -> Record {
 
 /// Variants whose names begin alike.
 pub fn many_variants(variants: usize, name: &str) -> Record {
-    of_variants(&(0..variants).map(|index| format!("{name}{index}")).collect::<Vec<_>>(), 10, 6)
+    of_variants(
+        &(0..variants)
+            .map(|index| format!("{name}{index}"))
+            .collect::<Vec<_>>(),
+        10,
+        6,
+    )
 }

@@ -12,29 +12,58 @@ fn facts(kept: &str) -> Facts {
         seconds: 1.84,
         steal_share: 0.031,
         others: 0.12,
-        busiest: vec![Busy { pid: 812, name: "dockerd".into(), share: 0.08 }],
-        spin: Some(Spin { pieces: 341, median_us: 2340.0, cv: 0.031 }),
+        busiest: vec![Busy {
+            pid: 812,
+            name: "dockerd".into(),
+            share: 0.08,
+        }],
+        spin: Some(Spin {
+            pieces: 341,
+            median_us: 2340.0,
+            cv: 0.031,
+        }),
     });
     facts.asked = Probed {
         io_uring: Some(Granted {
             granted: false,
             reason: Some("Operation not permitted (os error 1)".into()),
         }),
-        link: Some(Granted { granted: true, reason: None }),
-        stacks: Some(Granted { granted: true, reason: None }),
+        link: Some(Granted {
+            granted: true,
+            reason: None,
+        }),
+        stacks: Some(Granted {
+            granted: true,
+            reason: None,
+        }),
         group_writable: Some(false),
-        storage: Some(Storage { folder: "records".into(), free_bytes: 56_900_000_000 }),
-        programs: vec![("node".into(), Some("v22.21.1".into())), ("nginx".into(), None)],
+        storage: Some(Storage {
+            folder: "records".into(),
+            free_bytes: 56_900_000_000,
+        }),
+        programs: vec![
+            ("node".into(), Some("v22.21.1".into())),
+            ("nginx".into(), None),
+        ],
     };
     facts
 }
 
 fn text(facts: &Facts) -> String {
     let hazards = hazards(facts);
-    let surveyed = Surveyed { facts, hazards: &hazards, calibration: None };
+    let surveyed = Surveyed {
+        facts,
+        hazards: &hazards,
+        calibration: None,
+    };
     let text = crate::plain(&surveyed, 80);
-    let commands: Vec<&str> = hazards.iter().filter_map(|hazard| hazard.remedy.command.as_deref()).collect();
-    text.lines().filter(|line| !commands.contains(&line.trim())).for_each(|line| crate::fits(line, 80));
+    let commands: Vec<&str> = hazards
+        .iter()
+        .filter_map(|hazard| hazard.remedy.command.as_deref())
+        .collect();
+    text.lines()
+        .filter(|line| !commands.contains(&line.trim()))
+        .for_each(|line| crate::fits(line, 80));
     text
 }
 
@@ -50,7 +79,12 @@ fn a_calibration_says_what_to_expect() {
     let record = crate::records::kept();
     let noise = Noise {
         metric: plan::Metric::Throughput,
-        copies: Copies { ratio: 1.0, low: 0.99, high: 1.01, differ: false },
+        copies: Copies {
+            ratio: 1.0,
+            low: 0.99,
+            high: 1.01,
+            differ: false,
+        },
         sd_log: 0.0205,
         blocks_lag1: None,
         processes_sd: None,
@@ -58,11 +92,23 @@ fn a_calibration_says_what_to_expect() {
         slices_lag1: None,
         found: vec![],
     };
-    let steal = Steal { mean_share: 0.0, max_share: 0.0 };
-    let calibration =
-        Calibration { blocks: 14, block_s: 5.0, first_block_s: 9.0, metrics: vec![noise], steal };
+    let steal = Steal {
+        mean_share: 0.0,
+        max_share: 0.0,
+    };
+    let calibration = Calibration {
+        blocks: 14,
+        block_s: 5.0,
+        first_block_s: 9.0,
+        metrics: vec![noise],
+        steal,
+    };
     let facts = Facts::of(&Texts::kept(VIRTUAL));
-    let surveyed = Surveyed { facts: &facts, hazards: &[], calibration: Some((&record, &calibration)) };
+    let surveyed = Surveyed {
+        facts: &facts,
+        hazards: &[],
+        calibration: Some((&record, &calibration)),
+    };
     let text = crate::plain(&surveyed, 200);
     let said = "differed from block to block by σ 2.05 % in throughput, over 14 blocks";
     assert!(text.contains(said), "{text}");

@@ -3,8 +3,8 @@
 use analysis::conclude;
 use explain::{
     CodeKind, Cost, CostChange, CostComparison, CostInterval, Doubt, DoubtKind, ExplainedService,
-    Explanation, Frame, FunctionCost, LineCost, Package, Tax, Tree, TreePlace, TreeUnit, WaitingTimes, Why,
-    WorkerShare,
+    Explanation, Frame, FunctionCost, LineCost, Package, Tax, Tree, TreePlace, TreeUnit,
+    WaitingTimes, Why, WorkerShare,
 };
 use proofload_report::{Document, MeasuredRecord, Report, markdown, text};
 
@@ -26,24 +26,44 @@ fn profile(title: &str, tree: &Tree) -> Document {
 }
 
 fn about(value: f64, half: f64) -> CostInterval {
-    CostInterval { value, low: value - half, high: value + half }
+    CostInterval {
+        value,
+        low: value - half,
+        high: value + half,
+    }
 }
 
 /// A handler that hashes in the event loop, beside express and the idle loop.
 fn frames() -> Vec<Frame> {
-    let express = Some(Package { name: "express".into(), version: Some("5.1.0".into()) });
+    let express = Some(Package {
+        name: "express".into(),
+        version: Some("5.1.0".into()),
+    });
     vec![
         frame("parse", "node:_http_server", 9, CodeKind::Core),
-        Frame { package: express, ..frame("handle", "lib/router.js", 40, CodeKind::Framework) },
+        Frame {
+            package: express,
+            ..frame("handle", "lib/router.js", 40, CodeKind::Framework)
+        },
         frame("checkSync", "users.js", 34, CodeKind::Application),
-        frame("pbkdf2Sync", "node:internal/crypto/pbkdf2", 66, CodeKind::Core),
+        frame(
+            "pbkdf2Sync",
+            "node:internal/crypto/pbkdf2",
+            66,
+            CodeKind::Core,
+        ),
         frame("(garbage collector)", "", 0, CodeKind::Gc),
         frame("(idle)", "", 0, CodeKind::Waiting),
     ]
 }
 
 fn tree(hash: f64) -> Tree {
-    let node = |frame, parent, self_value| TreePlace { frame, parent, self_value, lines: Default::default() };
+    let node = |frame, parent, self_value| TreePlace {
+        frame,
+        parent,
+        self_value,
+        lines: Default::default(),
+    };
     let mut nodes = vec![
         node(0, None, 0.0),
         node(1, Some(0), 20.0),
@@ -53,7 +73,10 @@ fn tree(hash: f64) -> Tree {
         node(5, Some(0), 1000.0),
     ];
     nodes[2].lines = [(36, 4.0), (37, 1.0)].into();
-    Tree { frames: frames(), nodes }
+    Tree {
+        frames: frames(),
+        nodes,
+    }
 }
 
 fn subject(variant: &str, hash: f64) -> ExplainedService {
@@ -65,26 +88,55 @@ fn subject(variant: &str, hash: f64) -> ExplainedService {
         self_us: about(own, own / 20.0),
         total_us,
         workers_us: (own * 0.9, own * 1.1),
-        lines: if at == 2 { vec![LineCost { line: 36, us: 4.0 }] } else { Vec::new() },
+        lines: if at == 2 {
+            vec![LineCost { line: 36, us: 4.0 }]
+        } else {
+            Vec::new()
+        },
     };
-    let cost = |what, us: f64| Cost { what, us: about(us, us / 20.0) };
+    let cost = |what, us: f64| Cost {
+        what,
+        us: about(us, us / 20.0),
+    };
     ExplainedService {
         variant: variant.into(),
         service: "api".into(),
         requests: 4321,
         cpu_us: about(hash + 36.0, 2.0),
-        tax: Tax { cpu_ratio: about(1.043, 0.01), throughput_ratio: about(0.961, 0.01) },
+        tax: Tax {
+            cpu_ratio: about(1.043, 0.01),
+            throughput_ratio: about(0.961, 0.01),
+        },
         kinds: vec![
             cost(CodeKind::Core, hash),
             cost(CodeKind::Framework, 20.0),
             cost(CodeKind::Gc, 8.0),
             cost(CodeKind::Application, 5.0),
         ],
-        packages: vec![Cost { what: "express@5.1.0".into(), us: about(20.0, 1.0) }],
-        functions: vec![row(3, hash, hash), row(1, 20.0, 25.0 + hash), row(2, 5.0, 5.0 + hash)],
+        packages: vec![Cost {
+            what: "express@5.1.0".into(),
+            us: about(20.0, 1.0),
+        }],
+        functions: vec![
+            row(3, hash, hash),
+            row(1, 20.0, 25.0 + hash),
+            row(2, 5.0, 5.0 + hash),
+        ],
         workers: vec![
-            WorkerShare { round: 1, pid: 101, requests: Some(3000), cpu_ns: 3_000_000, profiled: true },
-            WorkerShare { round: 1, pid: 102, requests: Some(1000), cpu_ns: 1_000_000, profiled: true },
+            WorkerShare {
+                round: 1,
+                pid: 101,
+                requests: Some(3000),
+                cpu_ns: 3_000_000,
+                profiled: true,
+            },
+            WorkerShare {
+                round: 1,
+                pid: 102,
+                requests: Some(1000),
+                cpu_ns: 1_000_000,
+                profiled: true,
+            },
         ],
         waiting: Some(WaitingTimes {
             loop_utilisation: 0.993,
@@ -99,7 +151,13 @@ fn subject(variant: &str, hash: f64) -> ExplainedService {
 }
 
 fn change<W>(what: W, baseline: f64, variant: f64, half: f64) -> CostChange<W> {
-    CostChange { what, was: None, baseline, variant, difference: about(variant - baseline, half) }
+    CostChange {
+        what,
+        was: None,
+        baseline,
+        variant,
+        difference: about(variant - baseline, half),
+    }
 }
 
 fn explanation() -> Explanation {
@@ -123,13 +181,22 @@ fn explanation() -> Explanation {
         "sysctl kernel.perf_event_paranoid=1",
     );
     let subjects = vec![subject("async", 4.0), subject("sync", 20_400.0)];
-    Explanation { version: 1, rounds: 3, subjects, comparisons: vec![comparison], doubts: vec![doubt] }
+    Explanation {
+        version: 1,
+        rounds: 3,
+        subjects,
+        comparisons: vec![comparison],
+        doubts: vec![doubt],
+    }
 }
 
 #[test]
 fn section_and_profiles_are_told_as_they_were() {
     let explanation = explanation();
-    let (told, all) = (told(&explanation, 100), drawn(&explain::all_of(&explanation, "Sync or async?"), 100));
+    let (told, all) = (
+        told(&explanation, 100),
+        drawn(&explain::all_of(&explanation, "Sync or async?"), 100),
+    );
     let (first, rest) = all.split_once("\n\nsync\n").expect("two variants");
     // Behind its title.
     let compared = told.split_once("\n\n").expect("a section").1;
@@ -137,7 +204,10 @@ fn section_and_profiles_are_told_as_they_were() {
     for (name, text) in [
         ("text_of_the_section", told.clone()),
         ("markdown_of_the_section", markdown(&section(&explanation))),
-        ("text_of_all_that_a_record_tells_of_one_variant", first.to_owned()),
+        (
+            "text_of_all_that_a_record_tells_of_one_variant",
+            first.to_owned(),
+        ),
         (
             "text_of_one_profile_shares_out_what_worked_and_not_what_waited",
             drawn(&profile("before.cpuprofile", &tree(967e6)), 100),
@@ -156,12 +226,24 @@ fn a_report_has_the_section_after_its_verdicts_and_says_where_to_see_more() {
     let said = drawn(&document, 100);
     let place = |what: &str| said.find(what).unwrap_or_else(|| panic!("{what}: {said}"));
     let section = place("\nWhere the time goes\n");
-    assert!(place("FASTER") < section && section < place("   blocks  "), "{said}");
-    assert!(place("records/simulated/flame.html") > place("   record  "), "{said}");
+    assert!(
+        place("FASTER") < section && section < place("   blocks  "),
+        "{said}"
+    );
+    assert!(
+        place("records/simulated/flame.html") > place("   record  "),
+        "{said}"
+    );
     let page = markdown(&document);
-    assert!(page.find("\n#### Where the time goes\n") < page.find("How it was measured"), "{page}");
+    assert!(
+        page.find("\n#### Where the time goes\n") < page.find("How it was measured"),
+        "{page}"
+    );
     // The reconciliation and the cause are visible, the tables are folded.
-    assert!(page.find("explain 99 %") < page.find("<summary>Functions"), "{page}");
+    assert!(
+        page.find("explain 99 %") < page.find("<summary>Functions"),
+        "{page}"
+    );
 }
 
 #[test]
@@ -172,7 +254,10 @@ fn of_one_capture_there_is_no_interval_and_no_false_digit() {
     comparison.profiled_us = about(20_396.0, 0.0);
     comparison.functions[0].difference = about(20_396.123_456, 0.0);
     let said = told(&one, 100);
-    assert!(said.contains("+20.4 ms") && !said.contains("20.396"), "{said}");
+    assert!(
+        said.contains("+20.4 ms") && !said.contains("20.396"),
+        "{said}"
+    );
     assert!(said.contains("1 round of trials"), "{said}");
 }
 
@@ -180,19 +265,35 @@ fn of_one_capture_there_is_no_interval_and_no_false_digit() {
 fn what_moved_is_told_with_its_old_place_and_has_its_caller_where_it_costs_more() {
     let mut moved = explanation();
     let change = &mut moved.comparisons[0].functions[0];
-    change.was = Some(Frame { line: 61, ..change.what.clone() });
+    change.was = Some(Frame {
+        line: 61,
+        ..change.what.clone()
+    });
     let said = told(&moved, 140);
-    let rows: Vec<&str> =
-        said.lines().skip_while(|line| !line.contains("by function")).skip(3).take(3).collect();
+    let rows: Vec<&str> = said
+        .lines()
+        .skip_while(|line| !line.contains("by function"))
+        .skip(3)
+        .take(3)
+        .collect();
     let has = |row: usize, what: &[&str]| what.iter().all(|what| rows[row].contains(what));
-    assert!(has(0, &["pbkdf2Sync", "node:internal/crypto/pbkdf2:66"]), "{said}");
-    assert!(has(1, &["moved from", "node:internal/crypto/pbkdf2:61"]), "{said}");
+    assert!(
+        has(0, &["pbkdf2Sync", "node:internal/crypto/pbkdf2:66"]),
+        "{said}"
+    );
+    assert!(
+        has(1, &["moved from", "node:internal/crypto/pbkdf2:61"]),
+        "{said}"
+    );
     assert!(has(2, &["← checkSync", "users.js:34"]), "{said}");
     // A function that costs less now is found in the other profile, under its name there.
     let mut cheaper = moved;
     cheaper.subjects[0].tree.frames[3].line = 61;
     let comparison = &mut cheaper.comparisons[0];
-    (comparison.functions[0].baseline, comparison.functions[0].variant) = (4.0, 1.0);
+    (
+        comparison.functions[0].baseline,
+        comparison.functions[0].variant,
+    ) = (4.0, 1.0);
     assert!(told(&cheaper, 140).contains("← checkSync"));
 }
 
@@ -202,7 +303,10 @@ fn without_a_comparison_it_tells_what_the_variant_spends() {
     alone.comparisons.clear();
     alone.subjects.truncate(1);
     let said = told(&alone, 100);
-    assert!(said.contains("async: by function") && said.contains("lib/router.js:40"), "{said}");
+    assert!(
+        said.contains("async: by function") && said.contains("lib/router.js:40"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -218,7 +322,11 @@ fn names_from_outside_are_text_in_every_form() {
     assert!(!page.contains("<img") && !page.contains('\u{1b}'), "{page}");
     let tree = &hostile.subjects[1].tree;
     // With colours: plain text would lack the searched sequence.
-    for document in [section(&hostile), explain::all_of(&hostile, evil), profile(evil, tree)] {
+    for document in [
+        section(&hostile),
+        explain::all_of(&hostile, evil),
+        profile(evil, tree),
+    ] {
         assert!(!text(&document, 80).contains("\u{1b}[2J"), "{document:?}");
     }
 }
@@ -236,8 +344,15 @@ fn a_tree_that_leads_nowhere_or_too_deep_is_drawn_as_far_as_it_goes() {
         self_value: 1.0,
         lines: Default::default(),
     };
-    let deep = Tree { frames: frames(), nodes: (0..100_000).map(node).collect() };
-    for (tree, there) in [(broken, "pbkdf2Sync"), (deep, "handle"), (Tree::default(), "0 µs of CPU time")] {
+    let deep = Tree {
+        frames: frames(),
+        nodes: (0..100_000).map(node).collect(),
+    };
+    for (tree, there) in [
+        (broken, "pbkdf2Sync"),
+        (deep, "handle"),
+        (Tree::default(), "0 µs of CPU time"),
+    ] {
         let said = drawn(&profile("profile", &tree), 100);
         assert!(said.contains(there), "{there}: {said}");
     }
@@ -248,7 +363,10 @@ fn a_difference_of_two_profiles_is_told_in_their_own_unit() {
     let comparison = &explanation().comparisons[0];
     let said = drawn(&explain::difference(comparison, TreeUnit::Nanoseconds), 100);
     assert!(said.starts_with("sync vs async\n"), "{said}");
-    assert!(said.contains("+20.40 µs (+19.70 to +21.10 µs) of CPU time"), "{said}");
+    assert!(
+        said.contains("+20.40 µs (+19.70 to +21.10 µs) of CPU time"),
+        "{said}"
+    );
     assert!(!said.contains("waiting"), "what waits took no time: {said}");
     let json = explain::difference_json(comparison, TreeUnit::Nanoseconds);
     assert_eq!(json["difference"]["functions"][0]["what"]["line"], 66);

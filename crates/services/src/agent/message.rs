@@ -68,7 +68,11 @@ pub struct ThreadAgent {
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
 pub(super) enum AgentMessage {
     /// The first message.
     Hello {
@@ -79,7 +83,11 @@ pub(super) enum AgentMessage {
     /// The role has changed, for example to the primary of a cluster.
     Role { role: Role },
     /// The capture has started. Contains the process's settings at this time, which a service may set itself.
-    Armed { id: u64, node_env: Option<String>, uv_threadpool_size: Option<String> },
+    Armed {
+        id: u64,
+        node_env: Option<String>,
+        uv_threadpool_size: Option<String>,
+    },
     /// The capture has ended with this result.
     Captured(Box<Captured>),
     /// The order failed.
@@ -106,21 +114,41 @@ impl AgentMessage {
     /// The reason why it is no message.
     pub fn parse(line: &[u8]) -> Result<Self, String> {
         // The reason may quote the agent's own text, whose length is not limited.
-        let told = |error: serde_json::Error| model::text::cut(&error.to_string(), REASON_CHARS_MAX);
+        let told =
+            |error: serde_json::Error| model::text::cut(&error.to_string(), REASON_CHARS_MAX);
         let mut message: Self =
             serde_json::from_slice(line).map_err(|error| format!("no message: {}", told(error)))?;
         match &mut message {
             Self::Hello { v, .. } if *v != VERSION => {
-                return Err(format!("speaks version {v} of the protocol, and this is {VERSION}"));
+                return Err(format!(
+                    "speaks version {v} of the protocol, and this is {VERSION}"
+                ));
             }
             Self::Hello { agent, .. } => {
-                agent.versions.retain(|name, _| VERSIONS.contains(&name.as_str()));
-                let texts = [&mut agent.node_env, &mut agent.uv_threadpool_size, &mut agent.main];
-                agent.versions.values_mut().chain(texts.into_iter().flatten()).for_each(cut);
+                agent
+                    .versions
+                    .retain(|name, _| VERSIONS.contains(&name.as_str()));
+                let texts = [
+                    &mut agent.node_env,
+                    &mut agent.uv_threadpool_size,
+                    &mut agent.main,
+                ];
+                agent
+                    .versions
+                    .values_mut()
+                    .chain(texts.into_iter().flatten())
+                    .for_each(cut);
             }
             Self::Failed { reason, .. } => cut(reason),
-            Self::Armed { node_env, uv_threadpool_size, .. } => {
-                [node_env, uv_threadpool_size].into_iter().flatten().for_each(cut);
+            Self::Armed {
+                node_env,
+                uv_threadpool_size,
+                ..
+            } => {
+                [node_env, uv_threadpool_size]
+                    .into_iter()
+                    .flatten()
+                    .for_each(cut);
             }
             Self::Captured(captured) => {
                 captured.notes.truncate(NOTES_MAX);
@@ -182,19 +210,40 @@ mod tests {
         let hello = r#"{"v":1,"type":"hello","pid":7,"ppid":6,"thread":0,"threadId":7,"role":"worker","clusterId":2,"pm2":null,
             "versions":{"node":"22.1.0","v8":"12","uv":"1","openssl":"3","zlib":"1"},"nodeEnv":"production","uvThreadpoolSize":null,
             "main":"/srv/a.js"}"#;
-        let Ok(AgentMessage::Hello { agent: hello, .. }) = AgentMessage::parse(hello.as_bytes()) else {
+        let Ok(AgentMessage::Hello { agent: hello, .. }) = AgentMessage::parse(hello.as_bytes())
+        else {
             panic!("a greeting")
         };
-        assert_eq!((hello.role, hello.thread, hello.thread_id), (Role::Worker, 0, Some(7)));
-        assert_eq!((hello.node_env.as_deref(), hello.uv_threadpool_size), (Some("production"), None));
-        assert_eq!(hello.versions.keys().collect::<Vec<_>>(), ["node", "openssl", "uv", "v8"]);
-        let armed = AgentMessage::Armed { id: 3, node_env: Some("test".into()), uv_threadpool_size: None };
+        assert_eq!(
+            (hello.role, hello.thread, hello.thread_id),
+            (Role::Worker, 0, Some(7))
+        );
+        assert_eq!(
+            (hello.node_env.as_deref(), hello.uv_threadpool_size),
+            (Some("production"), None)
+        );
+        assert_eq!(
+            hello.versions.keys().collect::<Vec<_>>(),
+            ["node", "openssl", "uv", "v8"]
+        );
+        let armed = AgentMessage::Armed {
+            id: 3,
+            node_env: Some("test".into()),
+            uv_threadpool_size: None,
+        };
         let line = br#"{"type":"armed","id":3,"nodeEnv":"test","uvThreadpoolSize":null}"#;
         assert_eq!(AgentMessage::parse(line), Ok(armed));
         let role = AgentMessage::parse(br#"{"type":"role","role":"primary"}"#);
-        assert_eq!(role, Ok(AgentMessage::Role { role: Role::Primary }));
+        assert_eq!(
+            role,
+            Ok(AgentMessage::Role {
+                role: Role::Primary
+            })
+        );
         let captured = br#"{"type":"captured","id":3,"kind":"cpu","requests":9,"startNs":"1","endNs":"2","file":"/a","bytes":5}"#;
-        let Ok(AgentMessage::Captured(captured)) = AgentMessage::parse(captured) else { panic!("a capture") };
+        let Ok(AgentMessage::Captured(captured)) = AgentMessage::parse(captured) else {
+            panic!("a capture")
+        };
         assert_eq!((captured.id, captured.requests), (3, Some(9)));
         assert_eq!(captured.file.as_deref(), Some("/a".as_ref()));
     }
@@ -216,11 +265,21 @@ mod tests {
         ] {
             assert!(AgentMessage::parse(line.as_bytes()).is_err(), "{line}");
         }
-        assert!(AgentMessage::parse(&b"[".repeat(1 << 17)).is_err(), "depth is bounded");
+        assert!(
+            AgentMessage::parse(&b"[".repeat(1 << 17)).is_err(),
+            "depth is bounded"
+        );
         let odd = format!(r#"{{"type":"{}"}}"#, "a".repeat(100_000));
         let reason = AgentMessage::parse(odd.as_bytes()).expect_err("no type of ours");
-        assert!(reason.contains("unknown variant") && reason.len() < 300, "{} bytes", reason.len());
-        let long = format!(r#"{{"type":"failed","id":1,"reason":"{}"}}"#, "é".repeat(TEXT_BYTES_MAX));
+        assert!(
+            reason.contains("unknown variant") && reason.len() < 300,
+            "{} bytes",
+            reason.len()
+        );
+        let long = format!(
+            r#"{{"type":"failed","id":1,"reason":"{}"}}"#,
+            "é".repeat(TEXT_BYTES_MAX)
+        );
         let Ok(AgentMessage::Failed { reason, .. }) = AgentMessage::parse(long.as_bytes()) else {
             panic!("a failure")
         };
@@ -232,9 +291,17 @@ mod tests {
         for (file, own, expected) in [
             ("/tmp/a.cjs", None, "--require /tmp/a.cjs"),
             ("/tmp/a.cjs", Some(" "), "--require /tmp/a.cjs"),
-            ("/tmp/a.cjs", Some("--max-old-space-size=300"), "--require /tmp/a.cjs --max-old-space-size=300"),
+            (
+                "/tmp/a.cjs",
+                Some("--max-old-space-size=300"),
+                "--require /tmp/a.cjs --max-old-space-size=300",
+            ),
             // An error in it is the service's own, as it would be without Proofload.
-            ("/tmp/a.cjs", Some("--x=\"a b"), "--require /tmp/a.cjs --x=\"a b"),
+            (
+                "/tmp/a.cjs",
+                Some("--x=\"a b"),
+                "--require /tmp/a.cjs --x=\"a b",
+            ),
             // Outside of quotes a backslash is an ordinary character. Node.js itself reads what needs quotes
             // below.
             ("/a\\b/c", None, "--require /a\\b/c"),
@@ -245,7 +312,13 @@ mod tests {
 
     #[test]
     fn node_itself_finds_the_file_whatever_its_folder_is_called() {
-        for name in ["plain", "two words", "back\\slash", "quo\"te", "all \\ of\" them \\"] {
+        for name in [
+            "plain",
+            "two words",
+            "back\\slash",
+            "quo\"te",
+            "all \\ of\" them \\",
+        ] {
             let parent = tempfile::tempdir().unwrap();
             let folder = parent.path().join(name);
             std::fs::create_dir(&folder).unwrap();
@@ -254,7 +327,11 @@ mod tests {
             let options = with_require(file.to_str().unwrap(), Some("--no-deprecation"));
             let script = "process.stdout.write(process.env.NODE_OPTIONS.slice(-16))";
             let mut node = std::process::Command::new("node");
-            let output = node.args(["-e", script]).env("NODE_OPTIONS", options).output().unwrap();
+            let output = node
+                .args(["-e", script])
+                .env("NODE_OPTIONS", options)
+                .output()
+                .unwrap();
             let [said, complaint] =
                 [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
             assert_eq!(said, "loaded --no-deprecation", "{name}: {complaint}");

@@ -53,10 +53,13 @@ fn until(what: &str, mut happened: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_capture_is_where_it_was_asked_for_and_who_is_silent_or_gone_or_lies_is_missing_and_holds_nobody_up() {
+fn a_capture_is_where_it_was_asked_for_and_who_is_silent_or_gone_or_lies_is_missing_and_holds_nobody_up()
+ {
     let host = host();
     let folder = tempfile::tempdir().unwrap();
-    let mut players: Vec<Player> = (0..5).map(|thread| Player::greet(&host, thread, "worker")).collect();
+    let mut players: Vec<Player> = (0..5)
+        .map(|thread| Player::greet(&host, thread, "worker"))
+        .collect();
     let mut tool = Player::greet(&host, 5, "tool");
     until("all are there", || host.agents().len() == 6);
     let file = |agent: &ThreadAgent| folder.path().join(agent.thread.to_string());
@@ -86,24 +89,50 @@ fn a_capture_is_where_it_was_asked_for_and_who_is_silent_or_gone_or_lies_is_miss
         }
         let mine = arm["file"].as_str().unwrap();
         fs::write(mine, "{}").unwrap();
-        let told = json!({ "type": "captured", "id": id, "requests": 9, "file": mine, "notes": ["x"] });
+        let told =
+            json!({ "type": "captured", "id": id, "requests": 9, "file": mine, "notes": ["x"] });
         players[0].say(&told.to_string());
         drop(players.remove(2));
         players[2].say(&json!({ "type": "captured", "id": id, "file": "/etc/passwd" }).to_string());
-        let answered = || host.0.book.lock().peers.iter().filter(|peer| peer.captured().is_some()).count();
+        let answered = || {
+            host.0
+                .book
+                .lock()
+                .peers
+                .iter()
+                .filter(|peer| peer.captured().is_some())
+                .count()
+        };
         until("four have answered", || answered() >= 4);
         over.store(true, Ordering::SeqCst);
         capture.join().unwrap()
     });
     tool.0.get_mut().set_nonblocking(true).unwrap();
-    let heard = tool.0.read_line(&mut String::new()).map_err(|error| error.kind());
-    assert_eq!(heard, Err(io::ErrorKind::WouldBlock), "a tool is told nothing");
-    let [(agent, Ok(take)), rest @ ..] = came.as_slice() else { panic!("{came:?}") };
+    let heard = tool
+        .0
+        .read_line(&mut String::new())
+        .map_err(|error| error.kind());
+    assert_eq!(
+        heard,
+        Err(io::ErrorKind::WouldBlock),
+        "a tool is told nothing"
+    );
+    let [(agent, Ok(take)), rest @ ..] = came.as_slice() else {
+        panic!("{came:?}")
+    };
     assert_eq!((agent.pid, agent.role), (std::process::id(), Role::Worker));
     assert_eq!(agent.node_env.as_deref(), Some("production"));
-    assert_eq!((take.requests, &take.file, take.notes.len()), (Some(9), &Some((file(agent), 2)), 1));
-    let told: Vec<&str> = rest.iter().map(|(_, take)| take.as_ref().unwrap_err().as_str()).collect();
-    let [refused, gone, liar, silent] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!(
+        (take.requests, &take.file, take.notes.len()),
+        (Some(9), &Some((file(agent), 2)), 1)
+    );
+    let told: Vec<&str> = rest
+        .iter()
+        .map(|(_, take)| take.as_ref().unwrap_err().as_str())
+        .collect();
+    let [refused, gone, liar, silent] = told.as_slice() else {
+        panic!("{told:?}")
+    };
     assert_eq!([*refused, *gone], ["too old", "it ended in the meantime"]);
     assert_eq!(*liar, "it wrote another file than it was told");
     assert_eq!(*silent, "it did not end the capture within 10 s");
@@ -119,14 +148,26 @@ fn what_means_harm_is_left_out_and_told() {
     odd.say(r#"{"v":1,"type":"hello","role":"service"}"#);
     odd.say(r#"{"v":1,"type":"hello","role":"tool"}"#);
     odd.say(r#"{"type":"role","role":"primary"}"#);
-    until("its role is known", || host.agents().first().is_some_and(|agent| agent.role == Role::Primary));
+    until("its role is known", || {
+        host.agents()
+            .first()
+            .is_some_and(|agent| agent.role == Role::Primary)
+    });
     let mut endless = Player::join(&host);
     let _ = endless.0.get_mut().write_all(&vec![b'x'; 1 << 20]);
     let mut chatty = Player::greet(&host, 1, "thread");
     (0..1100).for_each(|_| chatty.say(r#"{"type":"role","role":"thread"}"#));
-    until("both are thrown out", || host.agents().len() == 1 && host.notes().len() == 5);
+    until("both are thrown out", || {
+        host.agents().len() == 1 && host.notes().len() == 5
+    });
     let notes = host.notes().join("\n");
-    let parts = ["no message", "did not introduce itself first", "twice", "longer than", "more than 1000"];
+    let parts = [
+        "no message",
+        "did not introduce itself first",
+        "twice",
+        "longer than",
+        "more than 1000",
+    ];
     assert!(parts.iter().all(|part| notes.contains(part)), "{notes}");
 }
 
@@ -136,9 +177,17 @@ fn a_process_that_is_none_of_the_services_is_not_listened_to() {
     // Only children of this process are below it.
     host.belongs_to(std::process::id());
     let mut stranger = Player::greet(&host, 0, "service");
-    assert_eq!(stranger.hear(), serde_json::Value::Null, "the connection is closed");
+    assert_eq!(
+        stranger.hear(),
+        serde_json::Value::Null,
+        "the connection is closed"
+    );
     assert!(host.agents().is_empty() && !host.wait_for_agents(Duration::ZERO, &|| false));
-    assert!(host.notes()[0].contains("is no process of the service"), "{:?}", host.notes());
+    assert!(
+        host.notes()[0].contains("is no process of the service"),
+        "{:?}",
+        host.notes()
+    );
 }
 
 #[test]

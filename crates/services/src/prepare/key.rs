@@ -59,9 +59,15 @@ pub(super) fn key(step: &Preparation, values: &BTreeMap<String, String>) -> Resu
     parts.count(inputs.len());
     for input in inputs {
         parts.add(input.as_bytes());
-        parts.entry(&directory.join(input)).map_err(|(path, error)| {
-            Error::new(format!("{}: cannot read its input {}: {error}", label(step), path.display()))
-        })?;
+        parts
+            .entry(&directory.join(input))
+            .map_err(|(path, error)| {
+                Error::new(format!(
+                    "{}: cannot read its input {}: {error}",
+                    label(step),
+                    path.display()
+                ))
+            })?;
     }
     if inputs.is_empty() {
         // Nothing else distinguishes two experiments whose command is `make`.
@@ -99,7 +105,9 @@ impl Parts {
         if !found.is_dir() {
             return Err(at(io::Error::other("it is neither a file nor a folder")));
         }
-        let names = fs::read_dir(path).map_err(at)?.map(|entry| Ok(entry?.file_name()));
+        let names = fs::read_dir(path)
+            .map_err(at)?
+            .map(|entry| Ok(entry?.file_name()));
         let mut names = names.collect::<io::Result<Vec<_>>>().map_err(at)?;
         // The order on disk differs between machines.
         names.sort_unstable();
@@ -176,7 +184,11 @@ mod tests {
         let first = key(&step(one.path(), &inputs)).unwrap();
         assert_eq!(first.len(), 64);
         fs::write(other.path().join("unnamed"), "x").unwrap();
-        assert_eq!(key(&step(other.path(), &inputs)).unwrap(), first, "where it lies does not count");
+        assert_eq!(
+            key(&step(other.path(), &inputs)).unwrap(),
+            first,
+            "where it lies does not count"
+        );
         std::os::unix::fs::symlink("..", other.path().join("src/up")).unwrap();
         let mut keys = vec![first, key(&step(other.path(), &inputs)).unwrap()];
         let mut changed = |change: &dyn Fn(&mut Preparation)| {
@@ -199,9 +211,17 @@ mod tests {
     #[test]
     fn without_inputs_the_directory_counts_and_a_missing_input_is_named() {
         let (one, other) = (checkout(), checkout());
-        assert_ne!(key(&step(one.path(), &[])).unwrap(), key(&step(other.path(), &[])).unwrap());
-        let error = key(&step(one.path(), &["gone.js"])).unwrap_err().to_string();
+        assert_ne!(
+            key(&step(one.path(), &[])).unwrap(),
+            key(&step(other.path(), &[])).unwrap()
+        );
+        let error = key(&step(one.path(), &["gone.js"]))
+            .unwrap_err()
+            .to_string();
         let told = "prepare.data: cannot read its input ";
-        assert!(error.starts_with(told) && error.contains("gone.js"), "{error}");
+        assert!(
+            error.starts_with(told) && error.contains("gone.js"),
+            "{error}"
+        );
     }
 }

@@ -37,8 +37,7 @@ const CONFIGURATION: &str = ".env .env.* *.env .envrc .flaskenv .dev.vars *.loca
 const PRIVATE: &str =
     ".env .env.* *.env .dev.vars *.local *.local.* local.settings.json *.pem *.key *.p12 *.pfx";
 /// Folders whose files are configuration.
-const FOLDERS: &str =
-    "config conf .config settings cert certs certificates ssl tls keys secret secrets .secrets credentials";
+const FOLDERS: &str = "config conf .config settings cert certs certificates ssl tls keys secret secrets .secrets credentials";
 /// Files that no service reads, or that each side generates.
 const NOISE: &str = "*.log *.log.* *.pyc *.pyo *.class *.o *.a *.so *.d *.tsbuildinfo *.map *.swp *.swo *~ *.tmp *.temp *.bak *.orig *.rej \
     *.pid *.iml *.tgz *.lcov .DS_Store Thumbs.db .eslintcache .stylelintcache .prettiercache .coverage .coverage.* *.profraw *.cpuprofile \
@@ -55,7 +54,11 @@ pub(super) struct Ignored {
 
 impl Ignored {
     /// Finds the files. `directories` are the services' directories, relative to the repository's root.
-    pub fn find(against: &Against, building: &Building, directories: &[PathBuf]) -> Result<Ignored, Error> {
+    pub fn find(
+        against: &Against,
+        building: &Building,
+        directories: &[PathBuf],
+    ) -> Result<Ignored, Error> {
         let (files, folders) = listed(&against.repository)?;
         let recognised = match &building.copy {
             Some(paths) => named_files(against, paths)?,
@@ -69,21 +72,31 @@ impl Ignored {
         };
         // A file in the commit is compared like the rest of the code.
         let at_commit = files_at(against)?;
-        let (copied, _): (Vec<_>, Vec<_>) =
-            recognised.into_iter().partition(|file| !at_commit.contains(file.as_os_str().as_bytes()));
+        let (copied, _): (Vec<_>, Vec<_>) = recognised
+            .into_iter()
+            .partition(|file| !at_commit.contains(file.as_os_str().as_bytes()));
         let may_be_read = |file: &PathBuf| {
             let is_there = at_commit.contains(file.as_os_str().as_bytes());
-            is_near(file, directories) && !matches(NOISE, file) && !is_there && !copied.contains(file)
+            is_near(file, directories)
+                && !matches(NOISE, file)
+                && !is_there
+                && !copied.contains(file)
         };
-        let only_here =
-            files.into_iter().filter(|file| building.copy.is_none() && may_be_read(file)).collect();
+        let only_here = files
+            .into_iter()
+            .filter(|file| building.copy.is_none() && may_be_read(file))
+            .collect();
         Ok(Ignored { copied, only_here })
     }
 
     /// Notes on both kinds of files.
     pub fn notes(&self) -> Vec<String> {
-        let copied = (!self.copied.is_empty())
-            .then(|| format!("copied to the other side, as git does not keep them: {}", shown(&self.copied)));
+        let copied = (!self.copied.is_empty()).then(|| {
+            format!(
+                "copied to the other side, as git does not keep them: {}",
+                shown(&self.copied)
+            )
+        });
         let only_here = (!self.only_here.is_empty()).then(|| {
             let (those, example) = (shown(&self.only_here), self.only_here[0].display());
             format!(
@@ -111,15 +124,29 @@ impl Ignored {
 
 /// Names of all files of the commit.
 fn files_at(against: &Against) -> Result<HashSet<Vec<u8>>, Error> {
-    let words = ["ls-tree", "-r", "-z", "--full-tree", "--name-only", &against.commit];
+    let words = [
+        "ls-tree",
+        "-r",
+        "-z",
+        "--full-tree",
+        "--name-only",
+        &against.commit,
+    ];
     let listed = ask(&against.repository, &words)?.or_fail("list the files of the commit")?;
-    Ok(listed.out.split(|byte| *byte == 0).map(<[u8]>::to_owned).collect())
+    Ok(listed
+        .out
+        .split(|byte| *byte == 0)
+        .map(<[u8]>::to_owned)
+        .collect())
 }
 
 fn contents(file: &Path) -> Result<Vec<u8>, Error> {
     fs::read(file).map_err(|error| {
         refused(
-            format!("{} cannot be copied to the other side: {error}", file.display()),
+            format!(
+                "{} cannot be copied to the other side: {error}",
+                file.display()
+            ),
             "[against] copy (--copy) names the files that the services read",
         )
     })
@@ -127,7 +154,11 @@ fn contents(file: &Path) -> Result<Vec<u8>, Error> {
 
 /// The first few names.
 fn shown(files: &[PathBuf]) -> String {
-    let names: Vec<String> = files.iter().take(NAMED_MAX).map(|file| file.display().to_string()).collect();
+    let names: Vec<String> = files
+        .iter()
+        .take(NAMED_MAX)
+        .map(|file| file.display().to_string())
+        .collect();
     match files.len().saturating_sub(NAMED_MAX) {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
@@ -138,15 +169,27 @@ fn shown(files: &[PathBuf]) -> String {
 /// folders.
 fn listed(root: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
     let doing = "list the files that it ignores";
-    let words = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"];
+    let words = [
+        "ls-files",
+        "--others",
+        "--ignored",
+        "--exclude-standard",
+        "--directory",
+        "-z",
+    ];
     let ignored = ask(root, &words)?.or_fail(doing)?.out;
-    let untracked = ask(root, &["ls-files", "--others", "--exclude-standard", "-z"])?.or_fail(doing)?.out;
+    let untracked = ask(root, &["ls-files", "--others", "--exclude-standard", "-z"])?
+        .or_fail(doing)?
+        .out;
     let names = |out: &[u8]| -> Vec<PathBuf> {
         let names = out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-        names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect()
+        names
+            .map(|name| PathBuf::from(OsStr::from_bytes(name)))
+            .collect()
     };
     let is_folder = |path: &PathBuf| root.join(path).is_dir();
-    let (folders, mut files): (Vec<PathBuf>, Vec<PathBuf>) = names(&ignored).into_iter().partition(is_folder);
+    let (folders, mut files): (Vec<PathBuf>, Vec<PathBuf>) =
+        names(&ignored).into_iter().partition(is_folder);
     // Other new files may be part of the compared change.
     let is_private = |file: &PathBuf| matches(PRIVATE, file) && is_configuration(root, file);
     files.extend(names(&untracked).into_iter().filter(is_private));
@@ -155,7 +198,11 @@ fn listed(root: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
 
 fn is_configuration(root: &Path, file: &Path) -> bool {
     let is_in_folder = file.parent().is_some_and(|folder| matches(FOLDERS, folder));
-    let is_small = || root.join(file).metadata().is_ok_and(|file| file.is_file() && file.len() <= BYTES_MAX);
+    let is_small = || {
+        root.join(file)
+            .metadata()
+            .is_ok_and(|file| file.is_file() && file.len() <= BYTES_MAX)
+    };
     (matches(CONFIGURATION, file) || is_in_folder) && !matches(NOISE, file) && is_small()
 }
 
@@ -163,7 +210,11 @@ fn is_configuration(root: &Path, file: &Path) -> bool {
 fn files_below(root: &Path, folder: &Path) -> Vec<PathBuf> {
     let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(root.join(&folder)).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(root.join(&folder))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let path = folder.join(entry.file_name());
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push(path),
@@ -196,7 +247,9 @@ fn named_files(against: &Against, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Err
         };
         let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
         let whole = folder.and_then(|folder| Some(folder.join(path.file_name()?)));
-        let inside = whole.as_deref().and_then(|whole| whole.strip_prefix(&against.repository).ok());
+        let inside = whole
+            .as_deref()
+            .and_then(|whole| whole.strip_prefix(&against.repository).ok());
         let inside = inside.ok_or_else(|| refused("is not in the repository"))?;
         if has(against, inside)? {
             return Err(refused(&format!("is in git at {}", against.baseline())));
@@ -204,7 +257,9 @@ fn named_files(against: &Against, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Err
         if path.is_dir() {
             let below = files_below(&against.repository, inside);
             if below.is_empty() {
-                return Err(refused(&format!("has no files, or more than {FOLDER_FILES_MAX}")));
+                return Err(refused(&format!(
+                    "has no files, or more than {FOLDER_FILES_MAX}"
+                )));
             }
             files.extend(below);
         } else if path.is_file() {
@@ -219,22 +274,34 @@ fn named_files(against: &Against, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Err
 /// Whether a service is likely to read a file: it is in a service's directory, above it, or below it.
 fn is_near(file: &Path, directories: &[PathBuf]) -> bool {
     let folder = file.parent().unwrap_or(Path::new(""));
-    directories.iter().any(|directory| directory.starts_with(folder) || folder.starts_with(directory))
+    directories
+        .iter()
+        .any(|directory| directory.starts_with(folder) || folder.starts_with(directory))
 }
 
 /// Whether the last part of a path matches one of these patterns.
 fn matches(names: &str, path: &Path) -> bool {
-    let Some(name) = path.file_name().and_then(OsStr::to_str) else { return false };
+    let Some(name) = path.file_name().and_then(OsStr::to_str) else {
+        return false;
+    };
     names.split_whitespace().any(|pattern| fits(pattern, name))
 }
 
 /// Whether a name matches a pattern in which `*` stands for any characters.
 fn fits(pattern: &str, name: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(mut left) = name.strip_prefix(first) else { return false };
-    let (between, last) = rest.rsplit_once('*').map_or(("", rest), |(between, last)| (between, last));
+    let Some((first, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(mut left) = name.strip_prefix(first) else {
+        return false;
+    };
+    let (between, last) = rest
+        .rsplit_once('*')
+        .map_or(("", rest), |(between, last)| (between, last));
     if !between.is_empty() || rest.contains('*') {
-        let Some(at) = left.find(between) else { return false };
+        let Some(at) = left.find(between) else {
+            return false;
+        };
         left = &left[at + between.len()..];
     }
     left.ends_with(last)
@@ -249,10 +316,16 @@ pub(super) struct CopiedFiles {
 impl CopiedFiles {
     /// Makes the copies. First removes copies of a run that was killed.
     pub fn make(against: &Against) -> Result<CopiedFiles, Error> {
-        let copies = CopiedFiles { worktree: against.worktree.clone() };
+        let copies = CopiedFiles {
+            worktree: against.worktree.clone(),
+        };
         copies.remove();
         let list = copies.list();
-        let names: Vec<&[u8]> = against.copied.iter().map(|file| file.as_os_str().as_bytes()).collect();
+        let names: Vec<&[u8]> = against
+            .copied
+            .iter()
+            .map(|file| file.as_os_str().as_bytes())
+            .collect();
         if names.is_empty() {
             return Ok(copies);
         }
@@ -282,9 +355,14 @@ impl CopiedFiles {
 
     fn remove(&self) {
         let listed = fs::read(self.list()).unwrap_or_default();
-        let names: BTreeSet<&[u8]> =
-            listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).collect();
-        for name in names.into_iter().map(|name| Path::new(OsStr::from_bytes(name))) {
+        let names: BTreeSet<&[u8]> = listed
+            .split(|byte| *byte == 0)
+            .filter(|name| !name.is_empty())
+            .collect();
+        for name in names
+            .into_iter()
+            .map(|name| Path::new(OsStr::from_bytes(name)))
+        {
             if link_above(&self.worktree, name).is_none() {
                 let _ = fs::remove_file(self.worktree.join(name));
             }
@@ -301,8 +379,13 @@ impl Drop for CopiedFiles {
 
 /// Returns a symbolic link among the parent folders of a file: writing through it would write elsewhere.
 fn link_above(worktree: &Path, file: &Path) -> Option<PathBuf> {
-    let folders = file.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
-    folders.map(Path::to_owned).find(|folder| worktree.join(folder).is_symlink())
+    let folders = file
+        .ancestors()
+        .skip(1)
+        .filter(|folder| !folder.as_os_str().is_empty());
+    folders
+        .map(Path::to_owned)
+        .find(|folder| worktree.join(folder).is_symlink())
 }
 
 /// Writes a file that only its owner may read. Replaces a file that a build left there.
@@ -311,7 +394,12 @@ fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if path.symlink_metadata().is_ok() {
         fs::remove_file(path)?;
     }
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?
+        .write_all(bytes)
 }
 
 #[cfg(test)]
@@ -331,7 +419,11 @@ mod tests {
             ("environment.js", false),
             ("data.json", false),
         ] {
-            assert_eq!(matches(CONFIGURATION, Path::new(name)), is_configuration, "{name}");
+            assert_eq!(
+                matches(CONFIGURATION, Path::new(name)),
+                is_configuration,
+                "{name}"
+            );
         }
         assert!(matches(NOISE, Path::new("x/npm-debug.log.1")) && fits("a*b*c", "a-b-c"));
         assert!(!fits("a*b*c", "a-c") && !fits("*.env", "env"));

@@ -51,11 +51,20 @@ pub(super) fn judge(
 /// Rejects a commit with symbolic links that point back into the working tree: the checked-out commit would
 /// run its code.
 pub(super) fn check_links(against: &Against) -> Result<(), Error> {
-    let listed = ask(&against.repository, &["ls-tree", "-r", "-z", "--full-tree", &against.commit])?
-        .or_fail("list the files of the commit")?;
-    for entry in listed.out.split(|byte| *byte == 0).filter(|entry| entry.starts_with(b"120000 ")) {
+    let listed = ask(
+        &against.repository,
+        &["ls-tree", "-r", "-z", "--full-tree", &against.commit],
+    )?
+    .or_fail("list the files of the commit")?;
+    for entry in listed
+        .out
+        .split(|byte| *byte == 0)
+        .filter(|entry| entry.starts_with(b"120000 "))
+    {
         let text = String::from_utf8_lossy(entry);
-        let Some((object, link)) = text.split_once('\t') else { continue };
+        let Some((object, link)) = text.split_once('\t') else {
+            continue;
+        };
         let object = object.rsplit(' ').next().unwrap_or_default();
         let target = path(&ask_about(&against.repository, &["cat-file", "blob"], object)?.out);
         // A relative target stays in the checked-out commit, or leaves both trees in the same way.
@@ -76,7 +85,10 @@ pub(super) fn check_links(against: &Against) -> Result<(), Error> {
 
 /// Whether a path is inside a folder, by its text or through symbolic links.
 fn is_within(path: &Path, folder: &Path) -> bool {
-    path.starts_with(folder) || path.canonicalize().is_ok_and(|real| real.starts_with(folder))
+    path.starts_with(folder)
+        || path
+            .canonicalize()
+            .is_ok_and(|real| real.starts_with(folder))
 }
 
 /// A path of the working tree that a service is started with.
@@ -97,14 +109,35 @@ fn named((service, started): (&Service, &ServiceCommand), root: &Path) -> Vec<Na
     // A program without a slash is looked up in PATH, which may contain folders of the working tree:
     // `node_modules/.bin`, or the folder of a venv.
     let path = search_path(started.env.get("PATH"));
-    let in_path = started.command.first().filter(|word| !word.contains('/')).and_then(|word| {
-        let files = std::env::split_paths(&path).map(|folder| started.directory.join(folder).join(word));
-        Some(files.into_iter().find(|file| executable(file))?.display().to_string())
-    });
-    let words = command.filter(|(index, word)| *index > 0 || word.contains('/')).map(|(_, word)| word);
-    let words = words.chain(&in_path).map(|word| (format!("services.{}.command", service.name), word, true));
+    let in_path = started
+        .command
+        .first()
+        .filter(|word| !word.contains('/'))
+        .and_then(|word| {
+            let files = std::env::split_paths(&path)
+                .map(|folder| started.directory.join(folder).join(word));
+            Some(
+                files
+                    .into_iter()
+                    .find(|file| executable(file))?
+                    .display()
+                    .to_string(),
+            )
+        });
+    let words = command
+        .filter(|(index, word)| *index > 0 || word.contains('/'))
+        .map(|(_, word)| word);
+    let words = words
+        .chain(&in_path)
+        .map(|word| (format!("services.{}.command", service.name), word, true));
     let env = started.env.iter();
-    let env = env.map(|(name, value)| (format!("services.{}.env.{name}", service.name), value, false));
+    let env = env.map(|(name, value)| {
+        (
+            format!("services.{}.env.{name}", service.name),
+            value,
+            false,
+        )
+    });
     let mut all = Vec::new();
     for (what, text, is_word) in words.chain(env) {
         for candidate in paths_in(text) {
@@ -115,7 +148,8 @@ fn named((service, started): (&Service, &ServiceCommand), root: &Path) -> Vec<Na
                 || candidate.starts_with("./")
                 || candidate.starts_with("../");
             if is_meant
-                && let Some(named) = NamedPath::of(&started.directory, root, (what.clone(), candidate))
+                && let Some(named) =
+                    NamedPath::of(&started.directory, root, (what.clone(), candidate))
             {
                 all.push(named);
             }
@@ -127,10 +161,14 @@ fn named((service, started): (&Service, &ServiceCommand), root: &Path) -> Vec<Na
 /// Parts of a text that may be paths: the whole text, each part after a `=`, space, quote, comma, colon or
 /// `file://`, and an absolute path after a flag's letter, as in `-I/usr/include`.
 fn paths_in(text: &str) -> Vec<&str> {
-    const ENDS: [char; 12] = ['=', ' ', '\t', '\n', '"', '\'', ',', ':', ';', '(', ')', '@'];
+    const ENDS: [char; 12] = [
+        '=', ' ', '\t', '\n', '"', '\'', ',', ':', ';', '(', ')', '@',
+    ];
     let whole = (!text.starts_with('-')).then_some(text);
     let parts = text.split(ENDS).filter(|part| *part != text);
-    let words = parts.clone().chain(Some(text).filter(|text| !text.contains(ENDS)));
+    let words = parts
+        .clone()
+        .chain(Some(text).filter(|text| !text.contains(ENDS)));
     let flags = words.filter(|word| word.starts_with('-'));
     let behind_flags = flags.filter_map(|part| Some(&part[part.find('/')?..]));
     let parts = parts.filter(|part| !part.starts_with('-'));
@@ -160,16 +198,28 @@ impl NamedPath {
             return None;
         }
         let written = written.unwrap_or(inside).to_owned();
-        Some(NamedPath { what, word: word.to_owned(), written, inside: inside.to_owned() })
+        Some(NamedPath {
+            what,
+            word: word.to_owned(),
+            written,
+            inside: inside.to_owned(),
+        })
     }
 
     /// Returns a note if there is something to report.
     fn judge(&self, against: &Against, built: Built) -> Result<Option<String>, Error> {
-        let NamedPath { what, word, inside, .. } = self;
+        let NamedPath {
+            what, word, inside, ..
+        } = self;
         let name = against.baseline();
         let there = has(against, inside)? && self.is_reached(against)?;
-        let ask_ignored =
-            |path: &Path| ask_about(&against.repository, &["check-ignore", "--quiet", "--"], path);
+        let ask_ignored = |path: &Path| {
+            ask_about(
+                &against.repository,
+                &["check-ignore", "--quiet", "--"],
+                path,
+            )
+        };
         let ignored = !there && (ask_ignored(inside)?.is_yes || ask_ignored(&self.written)?.is_yes);
         if Path::new(word).is_absolute() {
             if ignored {
@@ -183,8 +233,10 @@ impl NamedPath {
         if !there && !ignored && built != Built::ByCommand {
             return Err(missing(what, &self.written, &name));
         }
-        let installed =
-            built != Built::Nothing && inside.components().any(|part| part.as_os_str() == "node_modules");
+        let installed = built != Built::Nothing
+            && inside
+                .components()
+                .any(|part| part.as_os_str() == "node_modules");
         let copied = || against.copied.contains(&self.written);
         Ok((!there && !installed && !copied()).then(|| {
             format!(
@@ -199,7 +251,11 @@ impl NamedPath {
         if self.written == self.inside {
             return Ok(true);
         }
-        for part in self.written.ancestors().filter(|part| !part.as_os_str().is_empty()) {
+        for part in self
+            .written
+            .ancestors()
+            .filter(|part| !part.as_os_str().is_empty())
+        {
             if has(against, part)? {
                 return Ok(part == self.written || against.repository.join(part).is_symlink());
             }
@@ -231,8 +287,14 @@ mod tests {
             ("server.js", vec!["server.js"]),
             ("--require=/r/x.js", vec!["/r/x.js"]),
             ("-I/r/include", vec!["/r/include"]),
-            ("--import file:///r/x.mjs --require \"/r/y.js\"", vec!["/r/x.mjs", "/r/y.js"]),
-            ("/r/bin:/usr/bin", vec!["/r/bin:/usr/bin", "/r/bin", "/usr/bin"]),
+            (
+                "--import file:///r/x.mjs --require \"/r/y.js\"",
+                vec!["/r/x.mjs", "/r/y.js"],
+            ),
+            (
+                "/r/bin:/usr/bin",
+                vec!["/r/bin:/usr/bin", "/r/bin", "/usr/bin"],
+            ),
             ("--flag", vec![]),
         ] {
             let mut found = paths_in(text);

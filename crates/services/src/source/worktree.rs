@@ -52,9 +52,16 @@ pub(super) fn key(repository: &Path, commit: &str) -> String {
 
 /// The file that marks a command as successful in a directory of a worktree, with copied files of these
 /// `contents`.
-pub(super) fn mark(worktree: &Path, directory: &Path, (command, contents): (&[String], &str)) -> PathBuf {
+pub(super) fn mark(
+    worktree: &Path,
+    directory: &Path,
+    (command, contents): (&[String], &str),
+) -> PathBuf {
     let words = command.iter().map(|word| word.as_bytes());
-    let first = [directory.as_os_str().as_encoded_bytes(), contents.as_bytes()];
+    let first = [
+        directory.as_os_str().as_encoded_bytes(),
+        contents.as_bytes(),
+    ];
     let parts: Vec<&[u8]> = first.into_iter().chain(words).collect();
     beside(worktree, &format!("{BUILT}{}", hash(&parts)))
 }
@@ -78,9 +85,15 @@ impl CommitSource {
     ///
     /// # Errors
     /// If git fails, or the cache cannot be written.
-    pub fn check_out(&self, cache: &Cache, watch: &mut dyn FnMut(Preparing)) -> Result<Worktree, Error> {
+    pub fn check_out(
+        &self,
+        cache: &Cache,
+        watch: &mut dyn FnMut(Preparing),
+    ) -> Result<Worktree, Error> {
         cache.create()?;
-        let cache = Cache { folder: folder(cache) };
+        let cache = Cache {
+            folder: folder(cache),
+        };
         cache.create()?;
         let path = self.against.worktree.clone();
         let key = path.file_name().unwrap_or_default().to_string_lossy();
@@ -91,14 +104,23 @@ impl CommitSource {
             unmounted(&path)?;
             discard(&self.against.repository, &path);
             self.add()?;
-        } else if self.builds.iter().any(|step| step.mark.as_ref().is_some_and(|mark| !mark.is_file())) {
+        } else if self
+            .builds
+            .iter()
+            .any(|step| step.mark.as_ref().is_some_and(|mark| !mark.is_file()))
+        {
             // A failed or different build may have left anything.
             self.clean()?;
         }
         self.sign()?;
         remove_old(&cache);
         let copies = CopiedFiles::make(&self.against)?;
-        Ok(Worktree { path, made, _copies: copies, _lock: lock })
+        Ok(Worktree {
+            path,
+            made,
+            _copies: copies,
+            _lock: lock,
+        })
     }
 
     /// Whether the worktree is as git checked it out, regardless of builds in it.
@@ -114,8 +136,15 @@ impl CommitSource {
         if !root.is_yes || Path::new(&root.line()) != real || commit.line() != self.against.commit {
             return Ok(false);
         }
-        let changed =
-            ask(path, &["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"])?;
+        let changed = ask(
+            path,
+            &[
+                "status",
+                "--porcelain",
+                "--untracked-files=no",
+                "--ignore-submodules=all",
+            ],
+        )?;
         Ok(changed.is_yes && changed.out.is_empty())
     }
 
@@ -125,8 +154,12 @@ impl CommitSource {
     fn add(&self) -> Result<GitOutput, Error> {
         let (repository, path) = (&self.against.repository, &self.against.worktree);
         let end = [path.as_os_str(), self.against.commit.as_ref()];
-        let added = change(repository, &["worktree", "add", "--force", "--detach", "--no-checkout"], &end)
-            .and_then(|said| said.or_fail(format!("make a worktree of {}", self.against.baseline())));
+        let added = change(
+            repository,
+            &["worktree", "add", "--force", "--detach", "--no-checkout"],
+            &end,
+        )
+        .and_then(|said| said.or_fail(format!("make a worktree of {}", self.against.baseline())));
         let said = added.and_then(|_| change(path, &["reset", "--hard", "--quiet"], &[]));
         let checked_out = said.and_then(|said| match said.filter() {
             Some(filter) => Err(refused(
@@ -158,9 +191,13 @@ impl CommitSource {
 
 /// Returns an error if something is mounted in a worktree: removing files there would remove foreign files.
 fn unmounted(worktree: &Path) -> Result<(), Error> {
-    let Some(mount) = mounted_in(worktree) else { return Ok(()) };
+    let Some(mount) = mounted_in(worktree) else {
+        return Ok(());
+    };
     let (worktree, mount) = (worktree.display(), mount.display());
-    let error = Error::new(format!("{worktree} cannot be made anew: {mount} is mounted in it"));
+    let error = Error::new(format!(
+        "{worktree} cannot be made anew: {mount} is mounted in it"
+    ));
     Err(error.help("unmount it (umount)"))
 }
 
@@ -172,15 +209,24 @@ fn discard(repository: &Path, path: &Path) {
     remove_marks(path);
     if path.exists() {
         // Git unregisters it. If git does not know it, the files are still there.
-        let _ = change(repository, &["worktree", "remove", "--force", "--force"], &[path.as_os_str()]);
+        let _ = change(
+            repository,
+            &["worktree", "remove", "--force", "--force"],
+            &[path.as_os_str()],
+        );
         let _ = fs::remove_dir_all(path);
     }
     let _ = fs::remove_file(beside(path, OWNER));
 }
 
 fn remove_marks(worktree: &Path) {
-    let begins = format!("{}{BUILT}", worktree.file_name().unwrap_or_default().display());
-    let entries = worktree.parent().and_then(|folder| fs::read_dir(folder).ok());
+    let begins = format!(
+        "{}{BUILT}",
+        worktree.file_name().unwrap_or_default().display()
+    );
+    let entries = worktree
+        .parent()
+        .and_then(|folder| fs::read_dir(folder).ok());
     for entry in entries.into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(&begins) {
             let _ = fs::remove_file(entry.path());
@@ -197,11 +243,22 @@ fn remove_old(cache: &Cache) {
     owners.sort_by_key(|(used, _)| std::cmp::Reverse(*used));
     for (_, path) in owners.iter().skip(KEPT_MAX) {
         let worktree = path.with_extension("");
-        let key = worktree.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let Ok(Some(_lock)) = Lock::try_take(cache, &key) else { continue };
+        let key = worktree
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let Ok(Some(_lock)) = Lock::try_take(cache, &key) else {
+            continue;
+        };
         let text = fs::read_to_string(path).unwrap_or_default();
         let owner: Value = serde_json::from_str(&text).unwrap_or_default();
-        discard(owner["repository"].as_str().map_or(worktree.as_path(), Path::new), &worktree);
+        discard(
+            owner["repository"]
+                .as_str()
+                .map_or(worktree.as_path(), Path::new),
+            &worktree,
+        );
     }
 }
 
@@ -233,8 +290,17 @@ pub(super) fn ask(directory: &Path, words: &[&str]) -> Result<GitOutput, Error> 
 }
 
 /// Runs a query about a path or an object.
-pub(super) fn ask_about(directory: &Path, words: &[&str], of: impl AsRef<OsStr>) -> Result<GitOutput, Error> {
-    run((ANSWER_PATIENCE, Filters::Skipped), directory, words, &[of.as_ref()])
+pub(super) fn ask_about(
+    directory: &Path,
+    words: &[&str],
+    of: impl AsRef<OsStr>,
+) -> Result<GitOutput, Error> {
+    run(
+        (ANSWER_PATIENCE, Filters::Skipped),
+        directory,
+        words,
+        &[of.as_ref()],
+    )
 }
 
 /// Runs a command that changes something. Files that need a filter of the repository are not checked out
@@ -254,13 +320,19 @@ fn run(
         Ok(Some(output)) => output,
         Ok(None) => {
             let (seconds, directory) = (patience.as_secs(), directory.display());
-            return Err(Error::new(format!("{directory}: git did not end within {seconds} s")));
+            return Err(Error::new(format!(
+                "{directory}: git did not end within {seconds} s"
+            )));
         }
         // It was started, and fails on reading its settings.
         Err(error) if error.kind() == io::ErrorKind::Other => {
             return understood(
                 directory,
-                GitOutput { is_yes: false, out: Vec::new(), err: error.to_string() },
+                GitOutput {
+                    is_yes: false,
+                    out: Vec::new(),
+                    err: error.to_string(),
+                },
             );
         }
         Err(error) => {
@@ -269,17 +341,28 @@ fn run(
         }
     };
     let err = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    understood(directory, GitOutput { is_yes: output.status.success(), out: output.stdout, err })
+    understood(
+        directory,
+        GitOutput {
+            is_yes: output.status.success(),
+            out: output.stdout,
+            err,
+        },
+    )
 }
 
 /// Returns the result of git, unless it is an error about the repository as a whole.
 fn understood(directory: &Path, said: GitOutput) -> Result<GitOutput, Error> {
-    let complains_of = |all: &[&str]| !said.is_yes && all.iter().any(|words| said.err.contains(words));
+    let complains_of =
+        |all: &[&str]| !said.is_yes && all.iter().any(|words| said.err.contains(words));
     let (place, words) = (directory.display(), said.words());
     if complains_of(&DISTRUST) {
-        let hint = "it belongs to another user; if you trust it: git config --global --add safe.directory";
-        return Err(Error::new(format!("git does not trust the repository of {place}: {words}"))
-            .help(format!("{hint} {place}")));
+        let hint =
+            "it belongs to another user; if you trust it: git config --global --add safe.directory";
+        return Err(Error::new(format!(
+            "git does not trust the repository of {place}: {words}"
+        ))
+        .help(format!("{hint} {place}")));
     }
     if complains_of(&INCOMPLETE) {
         return Err(refused(
@@ -297,19 +380,27 @@ fn understood(directory: &Path, said: GitOutput) -> Result<GitOutput, Error> {
 impl GitOutput {
     /// Output without the trailing newline.
     pub fn line(&self) -> String {
-        String::from_utf8_lossy(&self.out).trim_end_matches('\n').to_owned()
+        String::from_utf8_lossy(&self.out)
+            .trim_end_matches('\n')
+            .to_owned()
     }
 
     /// The first error line that describes the problem.
     pub fn words(&self) -> String {
         let lines: Vec<&str> = self.err.lines().collect();
         let fatal = lines.iter().find_map(|line| line.strip_prefix("fatal: "));
-        fatal.or(lines.first().copied()).unwrap_or("it did not say why").to_owned()
+        fatal
+            .or(lines.first().copied())
+            .unwrap_or("it did not say why")
+            .to_owned()
     }
 
     /// The filter whose absence prevents a checkout.
     fn filter(&self) -> Option<&str> {
-        let (_, after) = self.err.split_once(": smudge filter ").filter(|_| !self.is_yes)?;
+        let (_, after) = self
+            .err
+            .split_once(": smudge filter ")
+            .filter(|_| !self.is_yes)?;
         after.lines().next()?.strip_suffix(" failed")
     }
 
@@ -323,6 +414,9 @@ impl GitOutput {
         if self.is_yes {
             return Ok(self);
         }
-        Err(Error::new(format!("git could not {doing}: {}", self.words())))
+        Err(Error::new(format!(
+            "git could not {doing}: {}",
+            self.words()
+        )))
     }
 }

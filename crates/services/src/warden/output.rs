@@ -44,7 +44,14 @@ impl LoggedPipe {
         rustix::fs::fcntl_setfl(&outlet, OFlags::NONBLOCK)?;
         let followed = followed.iter().map(|file| (file.clone(), 0)).collect();
         let (pipe, buffer) = (Some(outlet), vec![0; 64 << 10]);
-        let output = Self { pipe, pipe_bytes, paused_until: None, buffer, followed, log };
+        let output = Self {
+            pipe,
+            pipe_bytes,
+            paused_until: None,
+            buffer,
+            followed,
+            log,
+        };
         Ok((output, inlet))
     }
 
@@ -126,7 +133,9 @@ fn take_from(path: &Path, done: u64, log: &mut ServiceLog) -> io::Result<u64> {
     let mut read = |from: u64, bytes: u64, log: &mut ServiceLog| {
         file.seek(SeekFrom::Start(from))?;
         let mut buffer = Vec::new();
-        Read::by_ref(&mut file).take(bytes).read_to_end(&mut buffer)?;
+        Read::by_ref(&mut file)
+            .take(bytes)
+            .read_to_end(&mut buffer)?;
         log.push(&buffer);
         io::Result::Ok(from + buffer.len() as u64)
     };
@@ -166,13 +175,25 @@ impl ServiceLog {
     /// Creates the file, replacing an existing one.
     pub fn create(path: &Path) -> io::Result<Self> {
         // Output is readable by its owner only.
-        let file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
-        Ok(Self { file, head_bytes: 0, ring: VecDeque::with_capacity(RING_BYTES), total_bytes: 0 })
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(path)?;
+        Ok(Self {
+            file,
+            head_bytes: 0,
+            ring: VecDeque::with_capacity(RING_BYTES),
+            total_bytes: 0,
+        })
     }
 
     /// Appends output. A full disk does not stop the service: bytes that cannot be written count as dropped.
     pub fn push(&mut self, bytes: &[u8]) {
-        let space = HEAD_BYTES.saturating_sub(self.total_bytes).min(bytes.len() as u64);
+        let space = HEAD_BYTES
+            .saturating_sub(self.total_bytes)
+            .min(bytes.len() as u64);
         let head = &bytes[..usize::try_from(space).unwrap_or(bytes.len())];
         // After a failed write the file has a gap, and nothing more is appended.
         if self.head_bytes == self.total_bytes && self.file.write_all(head).is_ok() {
@@ -202,19 +223,35 @@ impl ServiceLog {
         let end: Vec<u8> = self.ring.range(start..).copied().collect();
         let note = format!("\n[... {} bytes not kept ...]\n", beyond - kept);
         let note = if beyond == kept { "" } else { &note };
-        let written = self.file.write_all(note.as_bytes()).and_then(|()| self.file.write_all(&end));
-        (self.total_bytes, if written.is_ok() { beyond - kept } else { beyond })
+        let written = self
+            .file
+            .write_all(note.as_bytes())
+            .and_then(|()| self.file.write_all(&end));
+        (
+            self.total_bytes,
+            if written.is_ok() {
+                beyond - kept
+            } else {
+                beyond
+            },
+        )
     }
 
     /// The last lines, without terminal control sequences.
     pub fn tail(&self) -> String {
         let bytes: Vec<u8> = self.ring.iter().copied().collect();
         // The first of these lines may be incomplete.
-        let begin = if self.total_bytes > bytes.len() as u64 { "…" } else { "" };
+        let begin = if self.total_bytes > bytes.len() as u64 {
+            "…"
+        } else {
+            ""
+        };
         let text = plain(&format!("{begin}{}", String::from_utf8_lossy(&bytes)));
         let lines: Vec<&str> = text.trim_end().lines().collect();
         let last = lines[lines.len().saturating_sub(TAIL_LINES)..].iter();
-        last.map(|line| cut_end(line, TAIL_LINE_CHARS)).collect::<Vec<_>>().join("\n")
+        last.map(|line| cut_end(line, TAIL_LINE_CHARS))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 
@@ -226,7 +263,10 @@ fn plain(text: &str) -> String {
         match char {
             '\u{1b}' if chars.next_if_eq(&'[').is_some() => {
                 // ECMA-48: a control sequence ends with a byte from `@` to `~`.
-                while chars.next().is_some_and(|next| !('@'..='~').contains(&next)) {}
+                while chars
+                    .next()
+                    .is_some_and(|next| !('@'..='~').contains(&next))
+                {}
             }
             '\n' | '\t' => plain.push(char),
             other if other.is_control() => {}
@@ -252,7 +292,13 @@ mod tests {
     fn what_is_new_is_taken_once_and_of_a_flood_both_ends_and_a_pipe_is_not_waited_for() {
         let (folder, kept, mut log) = log();
         let place = |name: &str| folder.path().join(name);
-        assert!(std::process::Command::new("mkfifo").arg(place("pipe")).status().unwrap().success());
+        assert!(
+            std::process::Command::new("mkfifo")
+                .arg(place("pipe"))
+                .status()
+                .unwrap()
+                .success()
+        );
         let mut files = ["missing", "pipe", "app.log"].map(|name| (place(name), 0));
         take_new(&mut files, &mut log);
         assert_eq!(log.tail(), "");
@@ -261,7 +307,8 @@ mod tests {
         take_new(&mut files, &mut log);
         take_new(&mut files, &mut log);
         assert_eq!(log.tail(), "first");
-        file.write_all(&b"0123456789abcde\n".repeat(300_000)).unwrap();
+        file.write_all(&b"0123456789abcde\n".repeat(300_000))
+            .unwrap();
         file.write_all(b"last\n").unwrap();
         take_new(&mut files, &mut log);
         assert!(log.tail().ends_with("abcde\nlast"), "{}", log.tail());
@@ -269,7 +316,10 @@ mod tests {
         assert_eq!(total, 6 + 16 * 300_000 + 5);
         let text = std::fs::read(&kept).unwrap();
         assert!(text.starts_with(b"first\n0123456789") && text.ends_with(b"last\n"));
-        assert!(dropped > 3_000_000 && (text.len() as u64) < 1_200_000, "{dropped}");
+        assert!(
+            dropped > 3_000_000 && (text.len() as u64) < 1_200_000,
+            "{dropped}"
+        );
     }
 
     fn finished(chunks: &[&[u8]]) -> (u64, u64, Vec<u8>) {
@@ -291,17 +341,25 @@ mod tests {
         assert!(kept.starts_with(line) && kept.ends_with(line));
         let chunk = vec![7; 700 << 10];
         let (total, dropped, kept) = finished(&[&chunk, &chunk[..(324 << 10) + 5000]]);
-        assert_eq!((total, dropped, kept.len()), ((1 << 20) + 5000, 0, (1 << 20) + 5000));
+        assert_eq!(
+            (total, dropped, kept.len()),
+            ((1 << 20) + 5000, 0, (1 << 20) + 5000)
+        );
     }
 
     #[test]
     fn a_tail_is_short_and_harmless() {
-        let mut output: Vec<u8> = (0..100).flat_map(|n| format!("line {n}\n").into_bytes()).collect();
+        let mut output: Vec<u8> = (0..100)
+            .flat_map(|n| format!("line {n}\n").into_bytes())
+            .collect();
         output.extend(b"\x1b[31mError:\x1b[0m \x07\xff bad\r\n");
         let (_folder, _, mut log) = log();
         log.push(&output);
         let tail = log.tail();
         assert_eq!(tail.lines().count(), TAIL_LINES);
-        assert!(tail.starts_with("line 81\n") && tail.ends_with("\nError: \u{fffd} bad"), "{tail:?}");
+        assert!(
+            tail.starts_with("line 81\n") && tail.ends_with("\nError: \u{fffd} bad"),
+            "{tail:?}"
+        );
     }
 }

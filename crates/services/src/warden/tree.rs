@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use machine::process::{ProcessId, Stat, children, descendants_until};
 use rustix::process::{
-    Signal, WaitOptions, getppid, kill_process, kill_process_group, set_parent_process_death_signal, setpgid,
-    wait,
+    Signal, WaitOptions, getppid, kill_process, kill_process_group,
+    set_parent_process_death_signal, setpgid, wait,
 };
 
 use crate::marker;
@@ -30,7 +30,10 @@ use crate::sample::{pid_of, signal};
 /// warden's session, which has no terminal: as a session leader it could acquire a terminal by opening one.
 pub(super) fn spawn(spec: &WardenSpec, output: OwnedFd, entrance: Option<File>) -> io::Result<u32> {
     let mut command = Command::new(&spec.program);
-    command.args(spec.command.iter().skip(1)).current_dir(&spec.directory).stdin(Stdio::null());
+    command
+        .args(spec.command.iter().skip(1))
+        .current_dir(&spec.directory)
+        .stdin(Stdio::null());
     if let Some(name) = spec.command.first() {
         command.arg0(name);
     }
@@ -38,7 +41,10 @@ pub(super) fn spawn(spec: &WardenSpec, output: OwnedFd, entrance: Option<File>) 
     for name in &spec.env_withheld {
         command.env_remove(name);
     }
-    let env = spec.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let env = spec
+        .env
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
     command.envs(env.chain([(marker::VARIABLE, spec.marker.as_str())]));
     let warden = rustix::process::getpid();
     let prepare = move || {
@@ -61,7 +67,11 @@ pub(super) fn spawn(spec: &WardenSpec, output: OwnedFd, entrance: Option<File>) 
 fn join(entrance: &File) -> io::Result<()> {
     // SAFETY: a write of one byte that lives as long as the program, to a descriptor that is open.
     let written = unsafe { libc::write(entrance.as_raw_fd(), b"0".as_ptr().cast(), 1) };
-    if written == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if written == 1 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Resets the service's signals to the state in a fresh shell. The warden blocks all signals, and the service
@@ -112,7 +122,10 @@ const LOOKING: Duration = Duration::from_secs(1);
 
 /// Living processes below the warden, as far as they are found by then.
 fn alive(until: Instant) -> Vec<Stat> {
-    descendants_until(std::process::id(), Some(until)).into_iter().filter(Stat::is_alive).collect()
+    descendants_until(std::process::id(), Some(until))
+        .into_iter()
+        .filter(Stat::is_alive)
+        .collect()
 }
 
 /// Kills the process groups of these processes. All belong to our session or to sessions started below, so no
@@ -121,7 +134,11 @@ fn kill_groups(stats: &[Stat]) {
     let own = std::process::id();
     let groups: HashSet<u32> = stats.iter().map(|stat| stat.process_group).collect();
     // Group 1 or 0 would mean all processes.
-    for group in groups.into_iter().filter(|group| *group != own && *group > 1).filter_map(pid_of) {
+    for group in groups
+        .into_iter()
+        .filter(|group| *group != own && *group > 1)
+        .filter_map(pid_of)
+    {
         let _ = kill_process_group(group, Signal::KILL);
     }
 }
@@ -142,7 +159,10 @@ impl SignalledProcesses {
 
     /// Kills a head that should have ended the others and did not.
     pub fn kill_head(&mut self, head: Option<u32>) {
-        if let Some(stat) = alive(Instant::now() + LOOKING).iter().find(|stat| Some(stat.id.pid) == head) {
+        if let Some(stat) = alive(Instant::now() + LOOKING)
+            .iter()
+            .find(|stat| Some(stat.id.pid) == head)
+        {
             self.killed.insert(stat.id);
             signal(stat.id, Signal::KILL);
         }
@@ -165,7 +185,9 @@ impl SignalledProcesses {
     pub fn kill_children(&mut self, known: &mut HashSet<u32>) -> bool {
         let mut new = children(std::process::id());
         new.retain(|pid| known.insert(*pid));
-        new.iter().filter_map(|pid| pid_of(*pid)).for_each(|pid| _ = kill_process(pid, Signal::KILL));
+        new.iter()
+            .filter_map(|pid| pid_of(*pid))
+            .for_each(|pid| _ = kill_process(pid, Signal::KILL));
         let stats: Vec<Stat> = new.iter().filter_map(|pid| Stat::read(*pid)).collect();
         kill_groups(&stats);
         self.killed.extend(stats.iter().map(|stat| stat.id));
@@ -174,9 +196,14 @@ impl SignalledProcesses {
 
     /// Number of killed processes, and the processes that are still there.
     pub fn result(&self) -> (u32, Vec<Leftover>) {
-        let leftovers =
-            alive(Instant::now() + LOOKING).iter().map(|stat| Leftover::of(stat.id.pid)).collect();
-        (u32::try_from(self.killed.len()).unwrap_or(u32::MAX), leftovers)
+        let leftovers = alive(Instant::now() + LOOKING)
+            .iter()
+            .map(|stat| Leftover::of(stat.id.pid))
+            .collect();
+        (
+            u32::try_from(self.killed.len()).unwrap_or(u32::MAX),
+            leftovers,
+        )
     }
 }
 
@@ -197,7 +224,10 @@ pub(super) enum Shutdown {
     /// No action: no shutdown was requested.
     Off,
     /// Send SIGTERM to every process that has not got it yet.
-    Asking { early_until: Instant, until: Instant },
+    Asking {
+        early_until: Instant,
+        until: Instant,
+    },
     /// Send SIGKILL to every process.
     Killing { until: Instant },
     /// Report, and exit.
@@ -208,7 +238,10 @@ impl Shutdown {
     /// Starts the shutdown. A second call changes nothing.
     pub fn begin(&mut self, now: Instant, stop_timeout: Duration) {
         if *self == Self::Off {
-            *self = Self::Asking { early_until: now + stop_timeout / 2, until: now + stop_timeout };
+            *self = Self::Asking {
+                early_until: now + stop_timeout / 2,
+                until: now + stop_timeout,
+            };
         }
     }
 
@@ -216,7 +249,9 @@ impl Shutdown {
     pub fn step(&mut self, now: Instant, empty: bool) -> Self {
         *self = match *self {
             Self::Asking { .. } | Self::Killing { .. } if empty => Self::Over,
-            Self::Asking { until, .. } if now >= until => Self::Killing { until: now + KILL_PATIENCE },
+            Self::Asking { until, .. } if now >= until => Self::Killing {
+                until: now + KILL_PATIENCE,
+            },
             Self::Killing { until } if now >= until => Self::Over,
             same => same,
         };
@@ -239,12 +274,21 @@ mod tests {
         shutdown.begin(start, STOP_TIMEOUT);
         let mut other = shutdown;
         // A daemon that does not end the others must not block the shutdown.
-        let asking = Shutdown::Asking { early_until: after(1), until: after(2) };
+        let asking = Shutdown::Asking {
+            early_until: after(1),
+            until: after(2),
+        };
         assert_eq!(shutdown.step(after(1), false), asking);
         shutdown.begin(after(1), STOP_TIMEOUT);
         let killing = Shutdown::Killing { until: after(7) };
-        assert_eq!([2, 6].map(|at| shutdown.step(after(at), false)), [killing; 2]);
+        assert_eq!(
+            [2, 6].map(|at| shutdown.step(after(at), false)),
+            [killing; 2]
+        );
         assert_eq!(shutdown.step(after(7), false), Shutdown::Over);
-        assert_eq!([0, 0].map(|at| other.step(after(at), true)), [Shutdown::Over; 2]);
+        assert_eq!(
+            [0, 0].map(|at| other.step(after(at), true)),
+            [Shutdown::Over; 2]
+        );
     }
 }

@@ -14,12 +14,18 @@ use crate::stage::{PATIENCE, Stage, get, wait_until, with_env};
 /// Starts a service with an agent in each of its Node.js processes.
 fn with_agent(stage: &Stage, service: &Service) -> (Running, AgentHostFolder) {
     let host = AgentHostFolder::new().unwrap();
-    let running = stage.start_placed(service, |placement| placement.agent = Some(host.clone())).unwrap();
+    let running = stage
+        .start_placed(service, |placement| placement.agent = Some(host.clone()))
+        .unwrap();
     (running, host)
 }
 
 fn of(agents: &[ThreadAgent], role: Role) -> Vec<u32> {
-    agents.iter().filter(|agent| agent.role == role).map(|agent| agent.pid).collect()
+    agents
+        .iter()
+        .filter(|agent| agent.role == role)
+        .map(|agent| agent.pid)
+        .collect()
 }
 
 #[test]
@@ -30,14 +36,24 @@ fn a_real_service_is_profiled_and_counts_its_requests_and_nothing_is_left() {
     let (running, host) = with_agent(&stage, &service);
     assert!(host.wait_for_agents(PATIENCE, &|| false));
     let agents = host.agents();
-    assert_eq!((of(&agents, Role::Service), agents.len()), (vec![running.pid], 1));
+    assert_eq!(
+        (of(&agents, Role::Service), agents.len()),
+        (vec![running.pid], 1)
+    );
     assert_eq!(agents[0].node_env.as_deref(), Some("test"));
     assert!(agents[0].versions.contains_key("node"), "{agents:?}");
-    assert!(agents[0].main.as_ref().unwrap().ends_with("server.js"), "{agents:?}");
+    assert!(
+        agents[0].main.as_ref().unwrap().ends_with("server.js"),
+        "{agents:?}"
+    );
     let options = running.sight(&["NODE_OPTIONS"]).processes[0].environ["NODE_OPTIONS"].clone();
-    let has_both = options.starts_with("--require ") && options.ends_with("agent.cjs --no-deprecation");
+    let has_both =
+        options.starts_with("--require ") && options.ends_with("agent.cjs --no-deprecation");
     assert!(has_both, "{options}");
-    for (wanted, key) in [(CaptureOrder::Cpu { interval_us: 1000 }, "nodes"), (CaptureOrder::Heap, "head")] {
+    for (wanted, key) in [
+        (CaptureOrder::Cpu { interval_us: 1000 }, "nodes"),
+        (CaptureOrder::Heap, "head"),
+    ] {
         let file = stage.path(key);
         let arming = host.arm(wanted, &|_| file.clone(), &|| false);
         (0..3).for_each(|_| drop(get(running.address, "/burn/30")));
@@ -51,10 +67,16 @@ fn a_real_service_is_profiled_and_counts_its_requests_and_nothing_is_left() {
     get(running.address, "/burn/30");
     let came = host.disarm(arming, &|| false);
     let counters = came[0].1.as_ref().unwrap().counters.as_ref().unwrap();
-    assert!(counters["loop_active_ns"].as_u64().unwrap() >= 25_000_000, "{counters}");
+    assert!(
+        counters["loop_active_ns"].as_u64().unwrap() >= 25_000_000,
+        "{counters}"
+    );
     assert_eq!(host.notes(), Vec::<String>::new());
     let environ = &running.processes(&["PROOFLOAD_AGENT"])[0].environ;
-    let folder = PathBuf::from(&environ["PROOFLOAD_AGENT"]).parent().unwrap().to_owned();
+    let folder = PathBuf::from(&environ["PROOFLOAD_AGENT"])
+        .parent()
+        .unwrap()
+        .to_owned();
     assert!(folder.join("agent.sock").exists());
     drop(host);
     assert!(folder.exists(), "the service still has it");
@@ -78,16 +100,29 @@ fn every_worker_has_an_agent_from_its_start_whoever_starts_it() {
         let service = with_env(service, &[("NODE_OPTIONS", "--no-deprecation")]);
         let (running, host) = with_agent(&stage, &service);
         let found = || of(&host.agents(), role).len() == workers as usize;
-        assert!(wait_until(PATIENCE, found), "{launcher:?}: {:?} {:?}", host.agents(), host.notes());
+        assert!(
+            wait_until(PATIENCE, found),
+            "{launcher:?}: {:?} {:?}",
+            host.agents(),
+            host.notes()
+        );
         let workers = of(&host.agents(), role);
         // The environment at the worker's start counts: Node.js reads it before PM2 can set anything.
         let processes = running.sight(&["NODE_OPTIONS"]).processes;
-        for process in processes.iter().filter(|process| workers.contains(&process.id.pid)) {
+        for process in processes
+            .iter()
+            .filter(|process| workers.contains(&process.id.pid))
+        {
             let options = &process.environ["NODE_OPTIONS"];
-            let has_both = options.starts_with("--require ") && options.ends_with("--no-deprecation");
+            let has_both =
+                options.starts_with("--require ") && options.ends_with("--no-deprecation");
             assert!(has_both, "{process:?}");
         }
-        assert_eq!(running.stop().killed, 0, "{launcher:?}: an agent keeps no process alive");
+        assert_eq!(
+            running.stop().killed,
+            0,
+            "{launcher:?}: an agent keeps no process alive"
+        );
     }
 }
 
@@ -108,30 +143,50 @@ fn a_dropped_service_has_its_agents_folder_until_it_has_ended() {
 fn a_service_without_node_has_no_agent_and_starts_as_ever() {
     let stage = Stage::new();
     // It removes the variable, as some scripts do.
-    let (running, host) = with_agent(&stage, &stage.shell("unset NODE_OPTIONS; exec node server.js"));
+    let (running, host) = with_agent(
+        &stage,
+        &stage.shell("unset NODE_OPTIONS; exec node server.js"),
+    );
     assert!(!host.wait_for_agents(Duration::from_millis(200), &|| false));
-    let came = host.disarm(host.arm(CaptureOrder::Counters, &|_| PathBuf::new(), &|| false), &|| false);
+    let came = host.disarm(
+        host.arm(CaptureOrder::Counters, &|_| PathBuf::new(), &|| false),
+        &|| false,
+    );
     assert!(came.is_empty() && running.threads()[0].program == "node");
 }
 
 #[test]
 fn what_threads_used_adds_up_to_what_the_process_did() {
     let stage = Stage::new();
-    let running = stage.start(&stage.shell("sleep 600 & exec node server.js")).unwrap();
+    let running = stage
+        .start(&stage.shell("sleep 600 & exec node server.js"))
+        .unwrap();
     let own_ns = |path: &str| get(running.address, path).parse::<u64>().unwrap() * 1000;
     let (before, began_ns) = (running.threads(), own_ns("/"));
     let truth_ns = own_ns("/burn/1000") - began_ns;
     // An ended process is fully accounted for.
     std::thread::sleep(Duration::from_millis(50));
     let after = running.threads();
-    let node = after.iter().find(|process| process.program == "node").unwrap();
+    let node = after
+        .iter()
+        .find(|process| process.program == "node")
+        .unwrap();
     let used = node.used_since(before.iter().find(|process| process.id == node.id));
     let sum_ns: u64 = used.iter().map(|thread| thread.cpu_ns).sum();
     // The requests themselves, and a scheduler's tick.
     let near = |ns: u64| ns + 5_000_000 >= truth_ns && ns < truth_ns + truth_ns / 10 + 25_000_000;
-    assert!(near(sum_ns), "{sum_ns} ns, in truth {truth_ns} ns: {used:?}");
+    assert!(
+        near(sum_ns),
+        "{sum_ns} ns, in truth {truth_ns} ns: {used:?}"
+    );
     let main = used.iter().find(|thread| thread.id == node.id.pid).unwrap();
     assert!(main.cpu_ns >= 950_000_000 && used.len() > 4, "{used:?}");
-    let sleeper = after.iter().find(|process| process.program != "node").unwrap();
-    assert!(sleeper.argv[0].ends_with("sleep") && sleeper.parent == node.id.pid, "{sleeper:?}");
+    let sleeper = after
+        .iter()
+        .find(|process| process.program != "node")
+        .unwrap();
+    assert!(
+        sleeper.argv[0].ends_with("sleep") && sleeper.parent == node.id.pid,
+        "{sleeper:?}"
+    );
 }

@@ -23,11 +23,20 @@ fn network(test: &str, rate_bit_per_s: Option<u64>, delay_ms: Option<u64>) -> Op
         return skipped(test, "networks take root");
     }
     let delay = delay_ms.map(Duration::from_millis);
-    match NetworkPair::make(&plan::Network { rate_bit_per_s, delay }) {
+    match NetworkPair::make(&plan::Network {
+        rate_bit_per_s,
+        delay,
+    }) {
         Err(error)
-            if delay_ms.is_some() && error.to_string().contains("takes the kernel module sch_netem") =>
+            if delay_ms.is_some()
+                && error
+                    .to_string()
+                    .contains("takes the kernel module sch_netem") =>
         {
-            assert!(error.hint().unwrap().contains("or leave `delay` out"), "{error:?}");
+            assert!(
+                error.hint().unwrap().contains("or leave `delay` out"),
+                "{error:?}"
+            );
             skipped(test, "the kernel has no netem")
         }
         made => Some(made.unwrap()),
@@ -76,15 +85,24 @@ fn rate(mut to: impl Read, mut from: impl Write + Send) -> f64 {
 #[test]
 fn a_link_carries_its_rate_both_ways_and_a_frame_takes_its_delay() {
     for delay in [None, Some(5)] {
-        let Some(network) = network("a link carries its rate", Some(20_000_000), delay) else { return };
+        let Some(network) = network("a link carries its rate", Some(20_000_000), delay) else {
+            return;
+        };
         let (address, listener) = listen(&network);
         for to_client in [true, false] {
             let client = connect(&network, address);
             let (service, _) = listener.accept().unwrap();
-            let measured = if to_client { rate(client, service) } else { rate(service, client) };
+            let measured = if to_client {
+                rate(client, service)
+            } else {
+                rate(service, client)
+            };
             // Headers are 66 of 1514 bytes. More than the link's rate would be wrong. Less may be a busy
             // machine.
-            assert!((1e6..20e6).contains(&measured), "{measured} bit/s, {delay:?}, to client: {to_client}");
+            assert!(
+                (1e6..20e6).contains(&measured),
+                "{measured} bit/s, {delay:?}, to client: {to_client}"
+            );
         }
     }
 }
@@ -94,10 +112,15 @@ fn nothing_but_the_other_side_can_be_reached() {
     let here = || fs::read_link("/proc/thread-self/ns/net").unwrap();
     let (home, devices) = (here(), devices());
     let outside = TcpListener::bind((LOOPBACK, 0)).unwrap();
-    let Some(network) = network("nothing but the other side", None, None) else { return };
+    let Some(network) = network("nothing but the other side", None, None) else {
+        return;
+    };
     let visit = network.services.visit().unwrap();
     assert_ne!(here(), home);
-    assert!(TcpStream::connect(outside.local_addr().unwrap()).is_err(), "loopback is the services' own");
+    assert!(
+        TcpStream::connect(outside.local_addr().unwrap()).is_err(),
+        "loopback is the services' own"
+    );
     drop(visit);
     assert_eq!(here(), home);
     assert_eq!(self::devices(), devices, "this machine has no device more");
@@ -105,12 +128,18 @@ fn nothing_but_the_other_side_can_be_reached() {
 
 fn devices() -> Vec<String> {
     let table = fs::read_to_string("/proc/thread-self/net/dev").unwrap();
-    table.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
+    table
+        .lines()
+        .filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned()))
+        .collect()
 }
 
 fn service(stage: &Stage, name: &str, env: &[(&str, &str)]) -> Service {
     let service = with_env(stage.service(&["node", "server.js"]), env);
-    Service { name: name.to_owned(), ..service }
+    Service {
+        name: name.to_owned(),
+        ..service
+    }
 }
 
 /// Starts a service on the services' side.
@@ -126,14 +155,19 @@ fn start_there(
 
 #[test]
 fn services_of_a_link_are_started_seen_and_answer_the_client() {
-    let Some(network) = network("services of a link", Some(100_000_000), None) else { return };
+    let Some(network) = network("services of a link", Some(100_000_000), None) else {
+        return;
+    };
     let (stage, other) = (Stage::new(), Stage::new());
     let entry = service(&stage, "entry", &[("HOST", "{address}")]);
     let entry = start_there(&network, &stage, &entry, network.address()).unwrap();
     let origin = start_there(&network, &other, &service(&other, "origin", &[]), LOOPBACK).unwrap();
     {
         let _there = network.services.visit().unwrap();
-        assert_eq!((entry.listening(), origin.listening()), (Listening::Ours, Listening::Ours));
+        assert_eq!(
+            (entry.listening(), origin.listening()),
+            (Listening::Ours, Listening::Ours)
+        );
         TcpStream::connect(origin.address).expect("services reach each other on loopback");
     }
     let mut client = connect(&network, entry.address);
@@ -148,7 +182,11 @@ fn services_of_a_link_are_started_seen_and_answer_the_client() {
 
 #[test]
 fn a_service_that_listens_on_loopback_only_is_told_where_to_listen() {
-    let Some(network) = network("a service that listens on loopback only", Some(100_000_000), None) else {
+    let Some(network) = network(
+        "a service that listens on loopback only",
+        Some(100_000_000),
+        None,
+    ) else {
         return;
     };
     let stage = Stage::new();
@@ -156,7 +194,10 @@ fn a_service_that_listens_on_loopback_only_is_told_where_to_listen() {
     // Long enough for node to start on a busy machine.
     deaf.ready_timeout = Duration::from_secs(4);
     let error = start_there(&network, &stage, &deaf, network.address()).unwrap_err();
-    assert!(error.to_string().contains("but it listens on 127.0.0.1:"), "{error}");
+    assert!(
+        error.to_string().contains("but it listens on 127.0.0.1:"),
+        "{error}"
+    );
     assert!(error.to_string().ends_with(" only"), "{error}");
     assert!(error.hint().unwrap().contains("let it listen on {address}"));
 }

@@ -43,9 +43,20 @@ impl Repository {
     fn git_in(&self, folder: &str, words: &[&str]) -> String {
         let mut git = Command::new("git");
         git.arg("-C").arg(self.path(folder));
-        git.args(["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]);
+        git.args([
+            "-c",
+            "user.name=Test",
+            "-c",
+            "user.email=test@localhost",
+            "-c",
+            "commit.gpgsign=false",
+        ]);
         let output = git.args(words).output().unwrap();
-        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{words:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
@@ -65,7 +76,9 @@ impl Repository {
     }
 
     fn cache(&self) -> Cache {
-        Cache { folder: self.path("cache") }
+        Cache {
+            folder: self.path("cache"),
+        }
     }
 
     fn find_in(&self, plan: &Plan, reference: &str) -> Result<CommitSource, Error> {
@@ -81,7 +94,9 @@ impl Repository {
     }
 
     fn worktrees(&self) -> usize {
-        let entries = fs::read_dir(self.path("cache/worktrees")).unwrap().flatten();
+        let entries = fs::read_dir(self.path("cache/worktrees"))
+            .unwrap()
+            .flatten();
         entries.filter(|entry| entry.path().is_dir()).count()
     }
 }
@@ -92,7 +107,10 @@ const API: &str = "directory = \"api\"\ncommand = [\"node\", \"server.js\", \"--
 fn refused(found: Result<CommitSource, Error>) -> (String, String) {
     let error = found.unwrap_err();
     assert_eq!(*error.blame(), Blame::Request, "{error}");
-    (error.to_string(), error.hint().unwrap_or_default().to_owned())
+    (
+        error.to_string(),
+        error.hint().unwrap_or_default().to_owned(),
+    )
 }
 
 #[test]
@@ -100,7 +118,10 @@ fn a_commit_is_found_with_what_has_changed_since_and_what_must_be_installed() {
     let repository = Repository::new();
     let commit = repository.git(&["rev-parse", "HEAD"]);
     let same = repository.find("main").unwrap().against;
-    assert_eq!((same.commit.as_str(), same.stat.as_str(), same.uncommitted), (commit.as_str(), "", false));
+    assert_eq!(
+        (same.commit.as_str(), same.stat.as_str(), same.uncommitted),
+        (commit.as_str(), "", false)
+    );
     repository.write("shop/api/server.js", "2");
     repository.write("shop/api/new.js", "2");
     // Records of earlier runs are not code of the service.
@@ -108,9 +129,18 @@ fn a_commit_is_found_with_what_has_changed_since_and_what_must_be_installed() {
     repository.write("shop/records/x/logs/y.log", "");
     let source = repository.find("HEAD").unwrap();
     let changed = &source.against;
-    assert!(changed.stat.starts_with("1 file changed, 1 insertion(+)"), "{}", changed.stat);
-    assert_eq!((changed.untracked, changed.uncommitted, changed.notes.len()), (1, true, 0));
-    let [build] = source.builds.as_slice() else { panic!("one build: {:?}", source.builds) };
+    assert!(
+        changed.stat.starts_with("1 file changed, 1 insertion(+)"),
+        "{}",
+        changed.stat
+    );
+    assert_eq!(
+        (changed.untracked, changed.uncommitted, changed.notes.len()),
+        (1, true, 0)
+    );
+    let [build] = source.builds.as_slice() else {
+        panic!("one build: {:?}", source.builds)
+    };
     assert_eq!(build.command, ["npm", "ci", "--no-audit", "--no-fund"]);
     assert_eq!(build.directory, changed.worktree.join("api"));
     assert_eq!(build.name, format!("api of HEAD ({})", &commit[..7]));
@@ -124,9 +154,21 @@ fn a_worktree_is_made_once_and_anew_where_it_is_not_as_git_made_it() {
     let source = repository.find("main").unwrap();
     let first = repository.check_out(&source);
     let server = first.path.join("api/server.js");
-    assert_eq!((fs::read_to_string(&server).unwrap().as_str(), first.made), ("1", true));
+    assert_eq!(
+        (fs::read_to_string(&server).unwrap().as_str(), first.made),
+        ("1", true)
+    );
     for folder in ["cache", "cache/worktrees"] {
-        assert_eq!(repository.path(folder).metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(
+            repository
+                .path(folder)
+                .metadata()
+                .unwrap()
+                .permissions()
+                .mode()
+                & 0o777,
+            0o700
+        );
     }
     drop(first);
     let mark = source.builds[0].mark.clone().unwrap();
@@ -136,7 +178,10 @@ fn a_worktree_is_made_once_and_anew_where_it_is_not_as_git_made_it() {
     assert!(!repository.check_out(&source).made && !module.exists());
     fs::create_dir_all(&module).unwrap();
     fs::write(&mark, "").unwrap();
-    assert!(!repository.check_out(&source).made && module.exists(), "what was built stays");
+    assert!(
+        !repository.check_out(&source).made && module.exists(),
+        "what was built stays"
+    );
     fs::write(&server, "3").unwrap();
     assert!(repository.check_out(&source).made && !module.exists() && !mark.exists());
     assert_eq!(fs::read_to_string(&server).unwrap(), "1");
@@ -146,7 +191,11 @@ fn a_worktree_is_made_once_and_anew_where_it_is_not_as_git_made_it() {
     fs::remove_dir_all(repository.path("shop/.git/worktrees")).unwrap();
     assert!(repository.check_out(&source).made && server.exists());
     assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 2);
-    assert_eq!(fs::read_to_string(repository.path("shop/api/server.js")).unwrap(), "2", "never touched");
+    assert_eq!(
+        fs::read_to_string(repository.path("shop/api/server.js")).unwrap(),
+        "2",
+        "never touched"
+    );
 }
 
 #[test]
@@ -159,7 +208,9 @@ fn worktrees_that_nobody_has_used_for_long_are_removed_and_those_in_use_are_not(
         })
         .collect();
     let used = repository.check_out(&sources[0]);
-    sources[1..].iter().for_each(|source| drop(repository.check_out(source)));
+    sources[1..]
+        .iter()
+        .for_each(|source| drop(repository.check_out(source)));
     assert!(used.path.exists() && sources[7].against.worktree.exists());
     assert!(!sources[1].against.worktree.exists());
     assert_eq!(repository.worktrees(), 6, "five, and the one in use");
@@ -170,7 +221,10 @@ fn worktrees_that_nobody_has_used_for_long_are_removed_and_those_in_use_are_not(
 fn refs_that_are_none_are_told_with_what_to_do() {
     let repository = Repository::new();
     for (reference, said) in [
-        ("--upload-pack=x", "`--upload-pack=x` is not a git ref: it begins with `-`"),
+        (
+            "--upload-pack=x",
+            "`--upload-pack=x` is not a git ref: it begins with `-`",
+        ),
         (" ", "it is empty"),
         ("main:api", "it names no commit"),
     ] {
@@ -189,11 +243,25 @@ fn refs_that_are_none_are_told_with_what_to_do() {
     let text = format!("name = \"x\"\n[services.api]\n{API}\n");
     let plan = plan::parse(&text, &repository.path("clone")).unwrap();
     let (message, hint) = refused(repository.find_in(&plan, &before));
-    assert!(message.contains("has no commit") && hint.contains("fetch-depth: 0"), "{message}: {hint}");
+    assert!(
+        message.contains("has no commit") && hint.contains("fetch-depth: 0"),
+        "{message}: {hint}"
+    );
     let (_, hint) = refused(repository.find_in(&plan, "origin/release"));
-    assert!(hint.contains("shallow") && hint.contains("git fetch --depth=1 origin release"), "{hint}");
-    repository
-        .git_in("clone", &["fetch", "--quiet", "--depth=1", "origin", "release:refs/remotes/origin/release"]);
+    assert!(
+        hint.contains("shallow") && hint.contains("git fetch --depth=1 origin release"),
+        "{hint}"
+    );
+    repository.git_in(
+        "clone",
+        &[
+            "fetch",
+            "--quiet",
+            "--depth=1",
+            "origin",
+            "release:refs/remotes/origin/release",
+        ],
+    );
     let (_, hint) = refused(repository.find_in(&plan, "release"));
     assert!(hint.ends_with("did you mean `origin/release`?"), "{hint}");
     assert!(repository.find_in(&plan, "origin/release").is_ok());
@@ -209,26 +277,43 @@ fn services_without_a_repository_or_in_one_within_it_are_told_and_others_noted()
         repository.find_in(&plan, "main")
     };
     let (message, _) = refused(at(&repository.path("elsewhere")));
-    assert!(message.starts_with("no service's directory lies in a git repository"), "{message}");
+    assert!(
+        message.starts_with("no service's directory lies in a git repository"),
+        "{message}"
+    );
     let (message, _) = refused(at(&bare));
-    assert!(message.ends_with("a repository that has no working tree"), "{message}");
+    assert!(
+        message.ends_with("a repository that has no working tree"),
+        "{message}"
+    );
     let db = |directory: &str| {
         let db = format!("[services.db]\ncommand = [\"x\"]\ndirectory = \"{directory}\"\n");
-        let text = format!("name = \"x\"\nentry = \"api\"\n[services.api]\n{API}\nneeds = [\"db\"]\n{db}");
+        let text =
+            format!("name = \"x\"\nentry = \"api\"\n[services.api]\n{API}\nneeds = [\"db\"]\n{db}");
         plan::parse(&text, &repository.path("shop")).unwrap()
     };
-    let notes = repository.find_in(&db("../elsewhere"), "main").unwrap().against.notes;
+    let notes = repository
+        .find_in(&db("../elsewhere"), "main")
+        .unwrap()
+        .against
+        .notes;
     let same = "services.db is the same on both sides: it lies in no repository";
     assert!(notes[0].starts_with(same), "{notes:?}");
     repository.git_in("shop/api", &["init", "--quiet", "vendor"]);
     let (message, _) = refused(repository.find_in(&db("api/vendor"), "main"));
-    assert!(message.starts_with("services.db lies in a repository of its own"), "{message}");
+    assert!(
+        message.starts_with("services.db lies in a repository of its own"),
+        "{message}"
+    );
 }
 
 #[test]
 fn ignored_configuration_is_copied_and_removed_again() {
     let repository = Repository::new();
-    repository.write("shop/.gitignore", "node_modules\n.env*\n*.db\n*.log\nsecrets\n");
+    repository.write(
+        "shop/.gitignore",
+        "node_modules\n.env*\n*.db\n*.log\nsecrets\n",
+    );
     repository.write("shop/api/.env.test", "tracked before it was ignored");
     repository.git(&["add", "--force", "api/.env.test"]);
     repository.commit();
@@ -246,7 +331,10 @@ fn ignored_configuration_is_copied_and_removed_again() {
     }
     let source = repository.find("main").unwrap();
     let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
-    assert_eq!(source.against.copied, paths(&[".env", "api/.env", "api/secrets/token"]));
+    assert_eq!(
+        source.against.copied,
+        paths(&[".env", "api/.env", "api/secrets/token"])
+    );
     assert_eq!(source.against.only_here, paths(&["api/data.db"]));
     let notes = source.against.notes.join("\n");
     assert!(
@@ -257,7 +345,10 @@ fn ignored_configuration_is_copied_and_removed_again() {
     let copy = worktree.path.join("api/.env");
     assert_eq!(fs::read_to_string(&copy).unwrap(), "A=2");
     assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    assert!(worktree.path.join("api/secrets/token").exists() && !worktree.path.join("api/data.db").exists());
+    assert!(
+        worktree.path.join("api/secrets/token").exists()
+            && !worktree.path.join("api/data.db").exists()
+    );
     let tracked = fs::read_to_string(worktree.path.join("api/.env.test")).unwrap();
     assert_eq!(tracked, "tracked before it was ignored");
     drop(worktree);
@@ -281,7 +372,10 @@ fn named_files_are_copied_and_no_others() {
         CommitSource::find(&plan, "main", &plan.building, &repository.cache())
     };
     let against = find("api/data.db").unwrap().against;
-    assert_eq!((against.copied, against.only_here), (vec![PathBuf::from("api/data.db")], Vec::new()));
+    assert_eq!(
+        (against.copied, against.only_here),
+        (vec![PathBuf::from("api/data.db")], Vec::new())
+    );
     for (copy, why) in [
         ("api/server.js", "is in git at main"),
         ("nothing", "does not exist"),
@@ -299,12 +393,18 @@ fn paths_into_the_working_tree_are_refused_wherever_they_stand() {
     repository.commit();
     let x = repository.path("shop/api/lib/x.js").display().to_string();
     let root = repository.path("shop").display().to_string();
-    let find =
-        |more: &str| repository.find_in(&repository.plan(&format!("directory = \"api\"\n{more}")), "main");
+    let find = |more: &str| {
+        repository.find_in(
+            &repository.plan(&format!("directory = \"api\"\n{more}")),
+            "main",
+        )
+    };
     for more in [
         format!("command = [\"node\", \"--require={x}\", \"server.js\"]"),
         format!("command = [\"node\", \"-r{x}\", \"server.js\"]"),
-        format!("command = [\"node\", \"server.js\"]\nenv = {{ NODE_OPTIONS = \"--import file://{x}\" }}"),
+        format!(
+            "command = [\"node\", \"server.js\"]\nenv = {{ NODE_OPTIONS = \"--import file://{x}\" }}"
+        ),
         format!("command = [\"node\", \"server.js\"]\nenv = {{ APP_ROOT = \"{root}\" }}"),
     ] {
         let (message, hint) = refused(find(&more));
@@ -314,14 +414,31 @@ fn paths_into_the_working_tree_are_refused_wherever_they_stand() {
         );
     }
     // A relative path belongs to each side, and must exist.
-    let relative = |path: &str| find(&format!("command = [\"node\", \"--require={path}\", \"server.js\"]"));
-    assert_eq!(relative("./lib/x.js").unwrap().against.notes, Vec::<String>::new());
+    let relative = |path: &str| {
+        find(&format!(
+            "command = [\"node\", \"--require={path}\", \"server.js\"]"
+        ))
+    };
+    assert_eq!(
+        relative("./lib/x.js").unwrap().against.notes,
+        Vec::<String>::new()
+    );
     repository.write("shop/api/new.js", "1");
-    assert!(refused(relative("./new.js")).0.contains("`api/new.js` does not exist at main"));
-    let (to, link) = (repository.path("shop/api/lib"), repository.path("shop/api/current"));
+    assert!(
+        refused(relative("./new.js"))
+            .0
+            .contains("`api/new.js` does not exist at main")
+    );
+    let (to, link) = (
+        repository.path("shop/api/lib"),
+        repository.path("shop/api/current"),
+    );
     std::os::unix::fs::symlink(&to, &link).unwrap();
     let (message, _) = refused(relative("./current/x.js"));
-    assert!(message.contains("`api/current/x.js` does not exist at main"), "{message}");
+    assert!(
+        message.contains("`api/current/x.js` does not exist at main"),
+        "{message}"
+    );
     repository.commit();
     let (message, hint) = refused(relative("./lib/x.js"));
     assert!(
@@ -347,24 +464,38 @@ fn a_command_whose_files_the_commit_lacks_or_shares_is_told() {
     let short = repository.git(&["rev-parse", "--short=7", "HEAD"]);
     for word in ["new.js", "{directory}/new.js"] {
         let (message, _) = refused(find("api", word));
-        assert_eq!(message, format!("services.api.command: `api/new.js` does not exist at main ({short})"));
+        assert_eq!(
+            message,
+            format!("services.api.command: `api/new.js` does not exist at main ({short})")
+        );
     }
     let (message, _) = refused(find("fresh", "server.js"));
-    assert_eq!(message, format!("services.api.directory: `fresh` does not exist at main ({short})"));
+    assert_eq!(
+        message,
+        format!("services.api.directory: `fresh` does not exist at main ({short})")
+    );
     let server = repository.path("shop/api/server.js").display().to_string();
     let (message, hint) = refused(find("api", &server));
     let shared = format!("is the working tree's, also for the service at main ({short})");
-    assert!(message.ends_with(&shared) && hint.contains("relative"), "{message} {hint}");
+    assert!(
+        message.ends_with(&shared) && hint.contains("relative"),
+        "{message} {hint}"
+    );
     // The same applies to a program found through PATH, as with npm or an active venv.
     repository.write("shop/api/bin/tool", "");
     let bin = repository.path("shop/api/bin");
     fs::set_permissions(bin.join("tool"), Permissions::from_mode(0o755)).unwrap();
-    let command =
-        format!("directory = \"api\"\ncommand = [\"tool\"]\nenv = {{ PATH = \"{}\" }}", bin.display());
+    let command = format!(
+        "directory = \"api\"\ncommand = [\"tool\"]\nenv = {{ PATH = \"{}\" }}",
+        bin.display()
+    );
     let (message, _) = refused(repository.find_in(&repository.plan(&command), "main"));
     assert!(message.ends_with(&shared), "{message}");
     let notes = find("api", "dist/server.js").unwrap().against.notes;
-    assert!(notes[0].contains("runs api/dist/server.js, which is not in git"), "{notes:?}");
+    assert!(
+        notes[0].contains("runs api/dist/server.js, which is not in git"),
+        "{notes:?}"
+    );
     // Lock files of other package managers are not supported, and a package.json with dependencies but no
     // lock file is reported.
     let lock = repository.path("shop/pnpm-lock.yaml");
@@ -372,13 +503,16 @@ fn a_command_whose_files_the_commit_lacks_or_shares_is_told() {
     repository.write("shop/package.json", "{}");
     repository.commit();
     let (message, hint) = refused(find("api", "server.js"));
-    let is_told = message.ends_with("it has a pnpm-lock.yaml") && hint.contains("--frozen-lockfile");
+    let is_told =
+        message.ends_with("it has a pnpm-lock.yaml") && hint.contains("--frozen-lockfile");
     assert!(is_told, "{message} {hint}");
     fs::remove_file(lock).unwrap();
     repository.commit();
     let source = find("api", "server.js").unwrap();
     let notes = source.against.notes;
-    assert!(source.builds.is_empty() && notes[0].starts_with("api/package.json names dependencies"));
+    assert!(
+        source.builds.is_empty() && notes[0].starts_with("api/package.json names dependencies")
+    );
 }
 
 #[test]
@@ -389,21 +523,40 @@ fn files_that_need_a_filter_of_the_repository_are_not_checked_out() {
     repository.commit();
     let mark = repository.path("mark");
     for word in ["smudge", "clean", "process"] {
-        repository.git(&["config", &format!("filter.own.{word}"), &format!("touch {}; cat", mark.display())]);
+        repository.git(&[
+            "config",
+            &format!("filter.own.{word}"),
+            &format!("touch {}; cat", mark.display()),
+        ]);
     }
     let source = repository.find("main").unwrap();
-    let error = source.check_out(&repository.cache(), &mut |_| {}).unwrap_err();
+    let error = source
+        .check_out(&repository.cache(), &mut |_| {})
+        .unwrap_err();
     assert_eq!(*error.blame(), Blame::Request, "{error}");
-    let (message, hint) = (error.to_string(), error.hint().unwrap_or_default().to_owned());
-    assert!(message.contains("api/x.secret: smudge filter own failed"), "{message}");
-    assert!(hint.contains("git config --global filter.own.smudge COMMAND"), "{hint}");
+    let (message, hint) = (
+        error.to_string(),
+        error.hint().unwrap_or_default().to_owned(),
+    );
+    assert!(
+        message.contains("api/x.secret: smudge filter own failed"),
+        "{message}"
+    );
+    assert!(
+        hint.contains("git config --global filter.own.smudge COMMAND"),
+        "{hint}"
+    );
     assert!(!mark.exists() && repository.worktrees() == 0);
 }
 
 #[test]
 fn a_working_tree_that_is_elsewhere_is_refused() {
     let repository = Repository::new();
-    repository.git(&["config", "core.worktree", &repository.path("elsewhere").display().to_string()]);
+    repository.git(&[
+        "config",
+        "core.worktree",
+        &repository.path("elsewhere").display().to_string(),
+    ]);
     let (message, hint) = refused(repository.find("main"));
     assert!(
         message.contains("whose working tree is elsewhere") && hint.contains("core.worktree"),
@@ -424,8 +577,15 @@ fn copies_do_not_follow_links_of_the_commit() {
     repository.commit();
     let source = repository.find(&commit).unwrap();
     assert_eq!(source.against.copied, [PathBuf::from("api/conf/.env")]);
-    let error = source.check_out(&repository.cache(), &mut |_| {}).unwrap_err();
-    assert!(error.to_string().contains("there api/conf is a symbolic link"), "{error}");
+    let error = source
+        .check_out(&repository.cache(), &mut |_| {})
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("there api/conf is a symbolic link"),
+        "{error}"
+    );
     assert_eq!(fs::read_to_string(outside.join(".env")).unwrap(), "kept");
 }
 
@@ -434,7 +594,17 @@ fn nothing_is_fetched_for_a_partial_clone() {
     let repository = Repository::new();
     repository.git(&["config", "uploadpack.allowFilter", "true"]);
     let url = format!("file://{}", repository.path("shop").display());
-    repository.git_in("", &["clone", "--quiet", "--no-checkout", "--filter=blob:none", &url, "partial"]);
+    repository.git_in(
+        "",
+        &[
+            "clone",
+            "--quiet",
+            "--no-checkout",
+            "--filter=blob:none",
+            &url,
+            "partial",
+        ],
+    );
     fs::create_dir(repository.path("partial/api")).unwrap();
     let text = format!("name = \"x\"\n[services.api]\n{API}\n");
     let plan = plan::parse(&text, &repository.path("partial")).unwrap();

@@ -42,7 +42,9 @@ impl Stage {
             source: ServiceSource::Command(ServiceCommand {
                 command: command.iter().map(|part| (*part).to_owned()).collect(),
                 directory: fixtures(),
-                env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+                env: env
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .into(),
                 stop_timeout: Duration::from_secs(10),
                 ..ServiceCommand::default()
             }),
@@ -64,8 +66,18 @@ impl Stage {
         self.start_unless(service, &|| false)
     }
 
-    pub fn start_unless(&self, service: &Service, cancelled: &dyn Fn() -> bool) -> Result<Running, Error> {
-        start(&warden(), service, &ports(service), &self.placement(), cancelled)
+    pub fn start_unless(
+        &self,
+        service: &Service,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Running, Error> {
+        start(
+            &warden(),
+            service,
+            &ports(service),
+            &self.placement(),
+            cancelled,
+        )
     }
 
     /// Starts it with another placement than the default.
@@ -85,7 +97,9 @@ impl Stage {
         let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         let ours = |pid: &u32| {
             let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environ.split(|byte| *byte == 0).any(|variable| variable == self.mark.as_bytes())
+            environ
+                .split(|byte| *byte == 0)
+                .any(|variable| variable == self.mark.as_bytes())
         };
         // An ended process that was not reaped has no environment.
         numbers.filter(ours).collect()
@@ -122,8 +136,13 @@ pub fn warden() -> Warden {
 }
 
 pub fn ports(service: &Service) -> Ports {
-    let folder = service.command().and_then(|command| command.env.get("STAGE").cloned()).unwrap_or_default();
-    let random = folder.bytes().fold(7, |sum: u64, byte| sum.wrapping_mul(31) + u64::from(byte));
+    let folder = service
+        .command()
+        .and_then(|command| command.env.get("STAGE").cloned())
+        .unwrap_or_default();
+    let random = folder
+        .bytes()
+        .fold(7, |sum: u64, byte| sum.wrapping_mul(31) + u64::from(byte));
     Ports::choose(std::slice::from_ref(service), LOOPBACK, random).unwrap()
 }
 
@@ -154,8 +173,10 @@ pub fn get(address: SocketAddr, path: &str) -> String {
 
 /// Adds variables to a service.
 pub fn with_env(mut service: Service, env: &[(&str, &str)]) -> Service {
-    let more: BTreeMap<String, String> =
-        env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let more: BTreeMap<String, String> = env
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
     of(&mut service).env.extend(more);
     service
 }
@@ -164,20 +185,33 @@ pub fn with_env(mut service: Service, env: &[(&str, &str)]) -> Service {
 pub fn group_of(pid: u32) -> Option<String> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
     let names = groups.lines().filter_map(|line| line.rsplit('/').next());
-    names.into_iter().find(|name| name.starts_with("proofload-")).map(str::to_owned)
+    names
+        .into_iter()
+        .find(|name| name.starts_with("proofload-"))
+        .map(str::to_owned)
 }
 
 /// Folders of control groups.
 pub fn folders(name: &str) -> Vec<String> {
-    let list = std::process::Command::new("find").args(["/sys/fs/cgroup", "-name", name]).output().unwrap();
-    String::from_utf8_lossy(&list.stdout).lines().map(str::to_owned).collect()
+    let list = std::process::Command::new("find")
+        .args(["/sys/fs/cgroup", "-name", name])
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&list.stdout)
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Names of the folders that wardens created for services of a Proofload with this number.
 pub fn scratch_folders(proofload: u32) -> Vec<String> {
     let beginning = format!("proofload-{proofload}-");
     let places = [std::env::temp_dir(), PathBuf::from("/tmp")];
-    let entries = places.iter().filter_map(|place| fs::read_dir(place).ok()).flatten().flatten();
+    let entries = places
+        .iter()
+        .filter_map(|place| fs::read_dir(place).ok())
+        .flatten()
+        .flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let mut found: Vec<String> = names.filter(|name| name.starts_with(&beginning)).collect();
     found.sort();

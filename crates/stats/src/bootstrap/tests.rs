@@ -17,7 +17,9 @@ struct Row {
 
 fn rows() -> Vec<Row> {
     let text = include_str!("../../tests/vectors/resampling.json");
-    serde_json::from_str::<Vectors>(text).expect("kept with the tests").enumerated
+    serde_json::from_str::<Vectors>(text)
+        .expect("kept with the tests")
+        .enumerated
 }
 
 /// t* of all n^n resamples, which are the digits of the numbers below n^n.
@@ -41,8 +43,16 @@ fn with_every_resample_there_is_the_ends_are_those_of_the_formulas() {
 
 #[test]
 fn quantiles_between_infinities_are_never_no_numbers() {
-    let infinite = [f64::NEG_INFINITY, f64::NEG_INFINITY, 0.0, 1.0, f64::INFINITY];
-    let at: Vec<f64> = [0.0, 0.1, 0.3, 0.5, 0.6, 0.9, 1.0].map(|p| quantile(&infinite, p)).to_vec();
+    let infinite = [
+        f64::NEG_INFINITY,
+        f64::NEG_INFINITY,
+        0.0,
+        1.0,
+        f64::INFINITY,
+    ];
+    let at: Vec<f64> = [0.0, 0.1, 0.3, 0.5, 0.6, 0.9, 1.0]
+        .map(|p| quantile(&infinite, p))
+        .to_vec();
     let low = f64::NEG_INFINITY;
     assert_eq!(at[..4], [low, low, low, 0.0]);
     assert!((at[4] - 0.4).abs() < 1e-12 && at[5..] == [f64::INFINITY, f64::INFINITY]);

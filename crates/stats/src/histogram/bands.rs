@@ -55,7 +55,10 @@ pub fn quantile_bands(
     let mut drawn = vec![Vec::new(); quantiles.len()];
     for _ in 0..resampling.resamples {
         let weights = weights(blocks.len(), &mut draws);
-        drawn.iter_mut().zip(quantiles).for_each(|(bounds, q)| bounds.push(merged.bounds(&weights, *q)));
+        drawn
+            .iter_mut()
+            .zip(quantiles)
+            .for_each(|(bounds, q)| bounds.push(merged.bounds(&weights, *q)));
     }
     Some(drawn.iter().map(|bounds| band(bounds, level)).collect())
 }
@@ -68,7 +71,11 @@ impl Latencies {
         let quantile = |share: &f64| {
             let is_there = !self.is_empty() && (0.0..=1.0).contains(share);
             let (low, high) = is_there.then(|| merged.bounds(&[1], *share))?;
-            Some(if low == high { Quantile::Exact(low) } else { Quantile::AtLeast(low) })
+            Some(if low == high {
+                Quantile::Exact(low)
+            } else {
+                Quantile::AtLeast(low)
+            })
         };
         shares.iter().map(quantile).collect()
     }
@@ -91,8 +98,15 @@ fn band(bounds: &[(u64, u64)], level: f64) -> Band {
     lows.sort_unstable();
     highs.sort_unstable();
     let top = bounds.len() - k;
-    let high = if highs[top] == OPEN { Quantile::AtLeast(lows[top]) } else { Quantile::Exact(highs[top]) };
-    Band { low_ns: lows[k - 1], high }
+    let high = if highs[top] == OPEN {
+        Quantile::AtLeast(lows[top])
+    } else {
+        Quantile::Exact(highs[top])
+    };
+    Band {
+        low_ns: lows[k - 1],
+        high,
+    }
 }
 
 /// Latencies of all blocks, prepared for merging with any weights.
@@ -105,7 +119,13 @@ struct Merged {
 impl Merged {
     fn new(blocks: &[Latencies]) -> Self {
         let answered = |block: &Latencies| block.exact.lowest_ends().collect();
-        let all = |block: &Latencies| block.exact.lowest_ends().chain(block.censored.lowest_ends()).collect();
+        let all = |block: &Latencies| {
+            block
+                .exact
+                .lowest_ends()
+                .chain(block.censored.lowest_ends())
+                .collect()
+        };
         let is_censored = blocks.iter().any(|block| block.censored() > 0);
         Self {
             answered: Sums::new(blocks, answered),
@@ -119,7 +139,11 @@ impl Merged {
         let everything = self.everything.as_ref().unwrap_or(&self.answered);
         let rank = rank(q, everything.count(weights));
         let high = self.answered.nth(weights, rank);
-        if self.everything.is_none() { (high, high) } else { (everything.nth(weights, rank), high) }
+        if self.everything.is_none() {
+            (high, high)
+        } else {
+            (everything.nth(weights, rank), high)
+        }
     }
 }
 
@@ -137,13 +161,22 @@ impl Sums {
     fn new(blocks: &[Latencies], samples: impl Fn(&Latencies) -> Vec<(u64, u64)>) -> Self {
         let mut hits: Vec<(u64, usize, u64)> = Vec::new();
         for (block, latencies) in blocks.iter().enumerate() {
-            hits.extend(samples(latencies).into_iter().map(|(cell, count)| (cell, block, count)));
+            hits.extend(
+                samples(latencies)
+                    .into_iter()
+                    .map(|(cell, count)| (cell, block, count)),
+            );
         }
         hits.sort_unstable();
-        let mut sums = Self { cells: Vec::new(), up_to: Vec::new(), blocks: blocks.len() };
+        let mut sums = Self {
+            cells: Vec::new(),
+            up_to: Vec::new(),
+            blocks: blocks.len(),
+        };
         let mut running = vec![0; blocks.len()];
         for cell in hits.chunk_by(|one, other| one.0 == other.0) {
-            cell.iter().for_each(|&(_, block, count)| running[block] += count);
+            cell.iter()
+                .for_each(|&(_, block, count)| running[block] += count);
             sums.cells.push((cell[0].0, sums.cells.len()));
             sums.up_to.extend_from_slice(&running);
         }
@@ -152,16 +185,24 @@ impl Sums {
 
     fn up_to(&self, row: usize, weights: &[u64]) -> u64 {
         let row = &self.up_to[row * self.blocks..][..self.blocks];
-        row.iter().zip(weights).map(|(samples, weight)| samples * weight).sum()
+        row.iter()
+            .zip(weights)
+            .map(|(samples, weight)| samples * weight)
+            .sum()
     }
 
     fn count(&self, weights: &[u64]) -> u64 {
-        self.cells.len().checked_sub(1).map_or(0, |last| self.up_to(last, weights))
+        self.cells
+            .len()
+            .checked_sub(1)
+            .map_or(0, |last| self.up_to(last, weights))
     }
 
     /// Cell of the sample of `rank` (from 1), or [`OPEN`] if there are fewer samples.
     fn nth(&self, weights: &[u64], rank: u64) -> u64 {
-        let at = self.cells.partition_point(|(_, row)| self.up_to(*row, weights) < rank);
+        let at = self
+            .cells
+            .partition_point(|(_, row)| self.up_to(*row, weights) < rank);
         self.cells.get(at).map_or(OPEN, |(cell, _)| *cell)
     }
 }

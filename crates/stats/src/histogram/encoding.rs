@@ -35,7 +35,9 @@ pub(super) fn from_text(text: &str) -> Result<Packed, String> {
     if text.is_empty() {
         return Ok(Packed::default());
     }
-    let bytes = STANDARD.decode(text).map_err(|cause| damaged(format!("not base64: {cause}")))?;
+    let bytes = STANDARD
+        .decode(text)
+        .map_err(|cause| damaged(format!("not base64: {cause}")))?;
     let plain = inflate(&bytes)?;
     check_head(&plain)?;
     cells(&plain[PLAIN_HEAD_BYTES..])
@@ -48,8 +50,14 @@ pub(super) fn from_text(text: &str) -> Result<Packed, String> {
 ///       cookie │ length  │ offset  │ digits │ lowest │ highest │ ratio   big-endian; all integers but for the ratio, a double
 /// ```
 fn check_head(plain: &[u8]) -> Result<(), String> {
-    let (offset, digits) = (u32::from_be_bytes(word(plain, 8)), u32::from_be_bytes(word(plain, 12)));
-    let (low, high) = (u64::from_be_bytes(word(plain, 16)), u64::from_be_bytes(word(plain, 24)));
+    let (offset, digits) = (
+        u32::from_be_bytes(word(plain, 8)),
+        u32::from_be_bytes(word(plain, 12)),
+    );
+    let (low, high) = (
+        u64::from_be_bytes(word(plain, 16)),
+        u64::from_be_bytes(word(plain, 24)),
+    );
     let ratio = f64::from_be_bytes(word(plain, 32));
     if (low, high, digits) != (LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS.into()) {
         return Err(damaged(format!(
@@ -57,14 +65,18 @@ fn check_head(plain: &[u8]) -> Result<(), String> {
         )));
     }
     if offset != 0 || ratio != 1.0 {
-        return Err(damaged(format!("has an offset of {offset} and a ratio of {ratio}, expected 0 and 1")));
+        return Err(damaged(format!(
+            "has an offset of {offset} and a ratio of {ratio}, expected 0 and 1"
+        )));
     }
     Ok(())
 }
 
 /// Returns a field of a complete head.
 fn word<const BYTES: usize>(plain: &[u8], at: usize) -> [u8; BYTES] {
-    plain[at..at + BYTES].try_into().expect("a range has as many bytes as it says")
+    plain[at..at + BYTES]
+        .try_into()
+        .expect("a range has as many bytes as it says")
 }
 
 /// Decodes the counts of all cells in order, without trailing empty cells. A number above 0 is a count, a
@@ -83,7 +95,12 @@ fn cells(mut numbers: &[u8]) -> Result<Packed, String> {
         if count > 0 {
             let fits = u32::try_from(cell).ok().filter(|cell| *cell < CELLS);
             let place = fits.ok_or_else(|| damaged(format!("has more than {CELLS} cells")))?;
-            let too_many = |_| damaged(format!("has {count} samples in one cell, at most {}", u32::MAX));
+            let too_many = |_| {
+                damaged(format!(
+                    "has {count} samples in one cell, at most {}",
+                    u32::MAX
+                ))
+            };
             packer.push(place, u32::try_from(count).map_err(too_many)?);
         }
         cell = cell.saturating_add(1);
@@ -95,14 +112,18 @@ fn cells(mut numbers: &[u8]) -> Result<Packed, String> {
 ///
 /// The head may be damaged too, so the size is limited here, and the claimed length must match.
 fn inflate(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let deflated = bytes.get(HEAD_BYTES..).ok_or_else(|| damaged("cut off in its head"))?;
+    let deflated = bytes
+        .get(HEAD_BYTES..)
+        .ok_or_else(|| damaged("cut off in its head"))?;
     let mut inflated = Vec::new();
     ZlibDecoder::new(deflated)
         .take(INFLATED_BYTES_MAX + 1)
         .read_to_end(&mut inflated)
         .map_err(|cause| damaged(format!("cannot be inflated: {cause}")))?;
     if inflated.len() as u64 > INFLATED_BYTES_MAX {
-        return Err(damaged(format!("inflates to more than {INFLATED_BYTES_MAX} bytes")));
+        return Err(damaged(format!(
+            "inflates to more than {INFLATED_BYTES_MAX} bytes"
+        )));
     }
     let rest = inflated.len().checked_sub(PLAIN_HEAD_BYTES);
     let as_claimed = |rest: usize| inflated[4..8] == (rest as u32).to_be_bytes();

@@ -47,7 +47,10 @@ impl Packed {
 
     /// Iterates over the cells in ascending order, each with its sample count.
     pub fn cells(&self) -> PackedCells<'_> {
-        PackedCells { bytes: &self.bytes, next: 0 }
+        PackedCells {
+            bytes: &self.bytes,
+            next: 0,
+        }
     }
 }
 
@@ -78,7 +81,10 @@ impl Packer {
         if count == 0 {
             return;
         }
-        put(&mut self.bytes, 2 * u64::from(cell - self.next) + u64::from(count > 1));
+        put(
+            &mut self.bytes,
+            2 * u64::from(cell - self.next) + u64::from(count > 1),
+        );
         if count > 1 {
             put(&mut self.bytes, u64::from(count - 2));
         }
@@ -88,7 +94,10 @@ impl Packer {
 
     /// Returns the packed cells.
     pub fn finish(self) -> Packed {
-        Packed { bytes: self.bytes.into_boxed_slice(), samples: self.samples }
+        Packed {
+            bytes: self.bytes.into_boxed_slice(),
+            samples: self.samples,
+        }
     }
 }
 
@@ -104,7 +113,11 @@ impl Iterator for PackedCells<'_> {
 
     fn next(&mut self) -> Option<(u32, u64)> {
         let head = take(&mut self.bytes)?;
-        let count = if head & 1 == 0 { 1 } else { take(&mut self.bytes)? + 2 };
+        let count = if head & 1 == 0 {
+            1
+        } else {
+            take(&mut self.bytes)? + 2
+        };
         let cell = self.next + (head >> 1) as u32;
         self.next = cell + 1;
         Some((cell, count))
@@ -192,7 +205,10 @@ mod tests {
     #[test]
     fn the_ends_are_cells_like_others_and_neighbours_take_a_byte() {
         let ends: Packed = [(0, 1), (CELLS - 1, u64::MAX)].into_iter().collect();
-        assert_eq!(ends.cells().collect::<Vec<_>>(), [(0, 1), (CELLS - 1, u64::from(u32::MAX))]);
+        assert_eq!(
+            ends.cells().collect::<Vec<_>>(),
+            [(0, 1), (CELLS - 1, u64::from(u32::MAX))]
+        );
         let neighbours: Packed = (500..600).map(|cell| (cell, 1)).collect();
         assert_eq!(neighbours.bytes.len(), 101);
         assert_eq!(Packed::default().cells().next(), None);

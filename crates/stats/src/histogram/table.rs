@@ -82,7 +82,10 @@ impl HistogramLayout {
                 *sum = both(sum.cells().chain(more.cells())).into_iter().collect();
             }
             (_, Self::Packed(more)) => add_packed(self.open(), more),
-            (_, Self::Open(more)) => self.open().add(more.as_ref()).expect("all tables have one layout"),
+            (_, Self::Open(more)) => self
+                .open()
+                .add(more.as_ref())
+                .expect("all tables have one layout"),
         }
     }
 

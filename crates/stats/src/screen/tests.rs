@@ -12,15 +12,25 @@ fn sign(on: bool) -> i32 {
 fn columns_are_balanced_and_uncorrelated_in_a_row_and_its_mirror_image() {
     for settings in 1..=SETTINGS_MAX {
         let designs = designs(settings, 7).unwrap();
-        assert!(designs.iter().all(|rows| rows.len() <= ROWS_MAX), "{settings}");
+        assert!(
+            designs.iter().all(|rows| rows.len() <= ROWS_MAX),
+            "{settings}"
+        );
         let rows: Vec<&Vec<bool>> = designs.iter().flatten().collect();
         for one in 0..settings {
             // Each block is balanced on its own. Otherwise its mean would bias an effect.
             for block in &designs {
-                assert_eq!(block.iter().map(|row| sign(row[one])).sum::<i32>(), 0, "{settings}");
+                assert_eq!(
+                    block.iter().map(|row| sign(row[one])).sum::<i32>(),
+                    0,
+                    "{settings}"
+                );
             }
             for other in 0..one {
-                let product: i32 = rows.iter().map(|row| sign(row[one]) * sign(row[other])).sum();
+                let product: i32 = rows
+                    .iter()
+                    .map(|row| sign(row[one]) * sign(row[other]))
+                    .sum();
                 assert_eq!(product, 0, "{settings}: {one} and {other}");
             }
         }
@@ -34,9 +44,15 @@ fn pairs(settings: usize, pairs: u64, log: impl Fn(&[bool], f64) -> f64) -> Vec<
     let block = |(number, rows): (usize, SettingRows)| {
         let row = |(place, row): (usize, &Vec<bool>)| {
             let mirrored: Vec<bool> = row.iter().map(|on| !on).collect();
-            let (drift, noise) = (number as f64, ((number * 31 + place * 17) % 7) as f64 * 1e-4);
+            let (drift, noise) = (
+                number as f64,
+                ((number * 31 + place * 17) % 7) as f64 * 1e-4,
+            );
             let logs = [log(row, drift) + noise, log(&mirrored, drift * 1.3)];
-            Mirrored { on: row.iter().map(|on| Some(*on)).collect(), logs }
+            Mirrored {
+                on: row.iter().map(|on| Some(*on)).collect(),
+                logs,
+            }
         };
         rows.iter().enumerate().map(row).collect()
     };

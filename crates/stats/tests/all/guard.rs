@@ -34,14 +34,20 @@ fn the_guard_sees_a_clear_difference_and_needs_ten_blocks_for_any() {
 fn blocks(noise: &mut Noise, blocks: usize, effects: &[f64]) -> Vec<Vec<f64>> {
     let row = |noise: &mut Noise| {
         let baseline = noise.normal();
-        effects.iter().map(|effect| effect + noise.normal() - baseline).collect()
+        effects
+            .iter()
+            .map(|effect| effect + noise.normal() - baseline)
+            .collect()
     };
     (0..blocks).map(|_| row(noise)).collect()
 }
 
 #[test]
 fn joint_intervals_hold_all_truths_also_where_every_candidate_differs() {
-    let resampling = Resampling { resamples: 1_000, seed: 1 };
+    let resampling = Resampling {
+        resamples: 1_000,
+        seed: 1,
+    };
     let mut noise = Noise::new(15);
     // For eight blocks all flips are enumerated, for fourteen they are drawn.
     for (count, paths) in [(8, 2_000), (14, 500)] {
@@ -50,7 +56,8 @@ fn joint_intervals_hold_all_truths_also_where_every_candidate_differs() {
             let critical = joint_t(&rows, resampling).expect("spread");
             (0..6).any(|candidate| {
                 let mut running = RunningT::default();
-                rows.iter().for_each(|row| running.add(row[candidate] - 5.0));
+                rows.iter()
+                    .for_each(|row| running.add(row[candidate] - 5.0));
                 running.t().abs() > critical
             })
         });

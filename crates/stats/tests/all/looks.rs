@@ -14,11 +14,16 @@ fn looks(comparisons: u32) -> Looks {
 #[test]
 fn wherever_a_run_ends_it_has_found_a_difference_where_there_is_none_in_one_run_of_twenty() {
     let looks = looks(1);
-    let (watched, end) =
-        (Boundary::new(BLOCKS_MAX, |n| looks.look_t(n)), Boundary::new(BLOCKS_MAX, |n| looks.end_t(n)));
+    let (watched, end) = (
+        Boundary::new(BLOCKS_MAX, |n| looks.look_t(n)),
+        Boundary::new(BLOCKS_MAX, |n| looks.end_t(n)),
+    );
     let shares = shares_crossed_by_end(&watched, &end, PATHS / 2, 4);
     for (blocks, share) in shares.iter().enumerate().skip(BLOCKS_MIN as usize) {
-        assert!((share - ALPHA).abs() < 2.5 * TOLERANCE, "{blocks} blocks: {share}");
+        assert!(
+            (share - ALPHA).abs() < 2.5 * TOLERANCE,
+            "{blocks} blocks: {share}"
+        );
     }
 }
 
@@ -34,9 +39,17 @@ fn who_watches_and_stops_when_it_suits_errs_less_often() {
 #[test]
 fn several_comparisons_share_the_error_rate() {
     let looks = looks(11);
-    let boundary = Boundary::new(30, |n| if n == 30 { looks.end_t(n) } else { looks.look_t(n) });
+    let boundary = Boundary::new(30, |n| {
+        if n == 30 {
+            looks.end_t(n)
+        } else {
+            looks.look_t(n)
+        }
+    });
     let mut noise = Noise::new(2);
     // Eleven independent comparisons, the case in which Bonferroni is least conservative.
-    let rate = share(PATHS / 10, || (0..11).any(|_| boundary.crossing(|| noise.normal()).is_some()));
+    let rate = share(PATHS / 10, || {
+        (0..11).any(|_| boundary.crossing(|| noise.normal()).is_some())
+    });
     assert!((0.044..ALPHA + 0.003).contains(&rate), "{rate}");
 }

@@ -1,7 +1,8 @@
 //! Properties that must hold for any data.
 
 use proofload_stats::{
-    Components, Direction, Estimate, Latencies, SLICES_MAX, SLICES_MIN, Verdict, judge, mser5, slices, wilson,
+    Components, Direction, Estimate, Latencies, SLICES_MAX, SLICES_MIN, Verdict, judge, mser5,
+    slices, wilson,
 };
 use proptest::prelude::*;
 
@@ -13,7 +14,10 @@ fn log_ratios() -> impl Strategy<Value = Vec<f64>> {
 
 fn samples() -> impl Strategy<Value = Vec<u64>> {
     // Spread over all magnitudes, from nanoseconds to an hour.
-    prop::collection::vec((0..42_u32, 0..1_u64 << 20).prop_map(|(shift, x)| (x << shift) >> 20), 0..60)
+    prop::collection::vec(
+        (0..42_u32, 0..1_u64 << 20).prop_map(|(shift, x)| (x << shift) >> 20),
+        0..60,
+    )
 }
 
 fn mirrored(verdict: Verdict) -> Verdict {

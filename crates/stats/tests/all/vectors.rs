@@ -28,19 +28,29 @@ impl Row {
 /// Reads the rows of a table in one of the files.
 fn rows(file: &str, table: &str) -> Vec<Row> {
     let tables: BTreeMap<String, Value> = serde_json::from_str(file).expect("kept with the tests");
-    Vec::deserialize(&tables[table]).expect("a table").into_iter().map(Row).collect()
+    Vec::deserialize(&tables[table])
+        .expect("a table")
+        .into_iter()
+        .map(Row)
+        .collect()
 }
 
 /// Asserts equality within a relative error, or within the same absolute error below 1.
 #[track_caller]
 fn close(ours: f64, theirs: f64, tolerance: f64) {
-    assert!((ours - theirs).abs() <= tolerance * theirs.abs().max(1.0), "ours {ours}, theirs {theirs}");
+    assert!(
+        (ours - theirs).abs() <= tolerance * theirs.abs().max(1.0),
+        "ours {ours}, theirs {theirs}"
+    );
 }
 
 /// Asserts equality within a relative error, also for tiny values.
 #[track_caller]
 fn near(ours: f64, theirs: f64, tolerance: f64) {
-    assert!((ours - theirs).abs() <= tolerance * theirs.abs() + 1e-15, "ours {ours}, theirs {theirs}");
+    assert!(
+        (ours - theirs).abs() <= tolerance * theirs.abs() + 1e-15,
+        "ours {ours}, theirs {theirs}"
+    );
 }
 
 #[test]
@@ -48,10 +58,18 @@ fn critical_values_are_those_of_scipy() {
     for row in rows(VECTORS, "t_quantiles") {
         // The level 1 − p has lost digits of a small p.
         let blocks = row.get::<u32>("freedom") + 1;
-        close(plain_t(blocks, 1.0 - row.number("p")).expect("valid"), row.get("t"), 1e-8);
+        close(
+            plain_t(blocks, 1.0 - row.number("p")).expect("valid"),
+            row.get("t"),
+            1e-8,
+        );
     }
     for row in rows(VECTORS, "boundaries") {
-        close(critical_t_at(row.get("z"), row.get("blocks")).expect("valid"), row.get("t"), 1e-8);
+        close(
+            critical_t_at(row.get("z"), row.get("blocks")).expect("valid"),
+            row.get("t"),
+            1e-8,
+        );
     }
 }
 
@@ -76,7 +94,8 @@ fn estimates_are_the_t_intervals_of_scipy() {
 #[test]
 fn shares_have_the_wilson_intervals_of_scipy() {
     for row in rows(VECTORS, "wilson") {
-        let ours = wilson(row.get("hits"), row.get("total"), row.get("level")).expect("not of nothing");
+        let ours =
+            wilson(row.get("hits"), row.get("total"), row.get("level")).expect("not of nothing");
         close(ours.low, row.get("low"), 1e-10);
         close(ours.high, row.get("high"), 1e-10);
     }
@@ -86,13 +105,19 @@ fn shares_have_the_wilson_intervals_of_scipy() {
 fn variance_components_are_those_of_the_formula_by_hand() {
     let rows = rows(VECTORS, "components");
     let between = |row: &Row| row.number("between");
-    assert!(rows.iter().any(|row| between(row) == 0.0) && rows.iter().any(|row| between(row) > 1e-4));
+    assert!(
+        rows.iter().any(|row| between(row) == 0.0) && rows.iter().any(|row| between(row) > 1e-4)
+    );
     for row in rows {
         let variants: Vec<Vec<Vec<f64>>> = row.get("variants");
         let ours = components(&variants).expect("enough of each");
         let within = row.number("within");
         close(ours.within / within, 1.0, 1e-8);
-        assert!((ours.between - between(&row)).abs() < 1e-6 * within, "ours {ours:?}, theirs {}", row.0);
+        assert!(
+            (ours.between - between(&row)).abs() < 1e-6 * within,
+            "ours {ours:?}, theirs {}",
+            row.0
+        );
     }
 }
 
@@ -103,7 +128,12 @@ fn series_are_cut_where_numpy_cuts_them() {
     assert!(rows.iter().any(steady) && !rows.iter().all(steady));
     for row in rows {
         let ours = mser5(&row.get::<Vec<f64>>("series"));
-        assert_eq!((ours.buckets, ours.steady), (row.get("buckets"), steady(&row)), "{}", row.0["name"]);
+        assert_eq!(
+            (ours.buckets, ours.steady),
+            (row.get("buckets"), steady(&row)),
+            "{}",
+            row.0["name"]
+        );
     }
 }
 
@@ -112,10 +142,18 @@ fn quantiles_are_exact_just_when_brute_force_says_so() {
     // Values below 2,048 have a cell each, so the histogram is exact.
     let mut half_known = 0;
     for row in rows(VECTORS, "censored_quantiles") {
-        let latencies = filled(&row.get::<Vec<u64>>("exact"), &row.get::<Vec<u64>>("censored"));
-        let (q, low, high): (f64, u64, Option<u64>) = (row.get("q"), row.get("low"), row.get("high"));
+        let latencies = filled(
+            &row.get::<Vec<u64>>("exact"),
+            &row.get::<Vec<u64>>("censored"),
+        );
+        let (q, low, high): (f64, u64, Option<u64>) =
+            (row.get("q"), row.get("low"), row.get("high"));
         assert_eq!(latencies.bounds(q), Some((low, high)), "{}", row.0);
-        let expected = if high == Some(low) { Quantile::Exact(low) } else { Quantile::AtLeast(low) };
+        let expected = if high == Some(low) {
+            Quantile::Exact(low)
+        } else {
+            Quantile::AtLeast(low)
+        };
         assert_eq!(latencies.quantile(q), Some(expected), "{}", row.0);
         half_known += u32::from(high.is_some_and(|high| high > low));
     }
@@ -127,12 +165,29 @@ fn bootstrap_intervals_are_those_of_numpy_up_to_what_drawing_blurs() {
     for row in rows(RESAMPLING, "bootstraps") {
         let (d, (low, high)): (Vec<f64>, (f64, f64)) = (row.get("d"), row.get("t"));
         let of = |resampling| bootstrap_t(&d, row.get("level"), resampling).expect("spread");
-        let ours = of(Resampling { resamples: 100_000, seed: 7 });
+        let ours = of(Resampling {
+            resamples: 100_000,
+            seed: 7,
+        });
         // With 100,000 resamples an end's standard error is about 1 % of the width, in the long tails of t*.
-        let off = (ours.low.ln() - low).abs().max((ours.high.ln() - high).abs());
-        assert!(off <= 0.04 * (high - low), "{off} off: ours {ours:?}, theirs {}", row.0);
-        let seeded = |seed| of(Resampling { resamples: 1_000, seed });
-        assert!(seeded(1) == seeded(1) && seeded(1) != seeded(2), "the seed alone decides what is drawn");
+        let off = (ours.low.ln() - low)
+            .abs()
+            .max((ours.high.ln() - high).abs());
+        assert!(
+            off <= 0.04 * (high - low),
+            "{off} off: ours {ours:?}, theirs {}",
+            row.0
+        );
+        let seeded = |seed| {
+            of(Resampling {
+                resamples: 1_000,
+                seed,
+            })
+        };
+        assert!(
+            seeded(1) == seeded(1) && seeded(1) != seeded(2),
+            "the seed alone decides what is drawn"
+        );
     }
 }
 
@@ -148,7 +203,15 @@ fn the_guards_evidence_is_the_integral_it_stands_for() {
 fn joint_intervals_are_those_of_every_flip() {
     for row in rows(RESAMPLING, "flips") {
         let d: Vec<Vec<f64>> = row.get("d");
-        let of = |rows: &[Vec<f64>]| joint_t(rows, Resampling { resamples: 1_000, seed: 0 });
+        let of = |rows: &[Vec<f64>]| {
+            joint_t(
+                rows,
+                Resampling {
+                    resamples: 1_000,
+                    seed: 0,
+                },
+            )
+        };
         close(of(&d).expect("spread"), row.get("critical_t"), 1e-9);
         assert_eq!(of(&d[..7]), None);
     }
@@ -161,17 +224,26 @@ fn contrasts_are_the_kronecker_products() {
             name: format!("factor {name}"),
             levels: (0..*count).map(|level| format!("level {level}")).collect(),
         };
-        let factors: Vec<FactorLevels> =
-            row.get::<Vec<usize>>("levels").iter().enumerate().map(factor).collect();
-        let (ours, theirs) =
-            (contrasts(&factors).expect("few levels"), row.get::<Vec<Vec<f64>>>("coefficients"));
+        let factors: Vec<FactorLevels> = row
+            .get::<Vec<usize>>("levels")
+            .iter()
+            .enumerate()
+            .map(factor)
+            .collect();
+        let (ours, theirs) = (
+            contrasts(&factors).expect("few levels"),
+            row.get::<Vec<Vec<f64>>>("coefficients"),
+        );
         assert_eq!(ours.len(), theirs.len());
         for (ours, theirs) in ours.iter().zip(&theirs) {
             let mut coefficients = vec![0.0; theirs.len()];
             for (cell, sign) in ours.strata.iter().flatten() {
                 coefficients[*cell] += sign / ours.strata.len() as f64;
             }
-            coefficients.iter().zip(theirs).for_each(|(ours, theirs)| close(*ours, *theirs, 1e-12));
+            coefficients
+                .iter()
+                .zip(theirs)
+                .for_each(|(ours, theirs)| close(*ours, *theirs, 1e-12));
         }
     }
 }
@@ -181,7 +253,10 @@ fn bands_are_those_of_drawing_and_merging_in_numpy() {
     for row in rows(RESAMPLING, "bands") {
         let blocks: Vec<Vec<u64>> = row.get("blocks");
         let blocks: Vec<Latencies> = blocks.iter().map(|samples| filled(samples, &[])).collect();
-        let resampling = Resampling { resamples: 20_000, seed: 3 };
+        let resampling = Resampling {
+            resamples: 20_000,
+            seed: 3,
+        };
         let bands = quantile_bands(&blocks, &[row.get("q"), 0.99], row.get("level"), resampling);
         let band = bands.expect("samples")[0];
         // Cells are 0.1 % wide, and the draws add about as much error.
@@ -232,8 +307,16 @@ fn neighbours_are_alike_by_chance_as_often_as_simulated_and_rather_less() {
         for (alpha, normal) in row.get::<BTreeMap<String, f64>>("normal") {
             // 200,000 series determine a standard deviation to about 0.2 %.
             let ours = ours(alpha.parse().expect("a level"));
-            assert!((ours - normal).abs() < 0.01, "{alpha}: {ours}, simulated {}", row.0);
+            assert!(
+                (ours - normal).abs() < 0.01,
+                "{alpha}: {ours}, simulated {}",
+                row.0
+            );
         }
-        assert!(ours(0.001) > row.number("exceeded_in_1000") - 0.02, "{}", row.0);
+        assert!(
+            ours(0.001) > row.number("exceeded_in_1000") - 0.02,
+            "{}",
+            row.0
+        );
     }
 }

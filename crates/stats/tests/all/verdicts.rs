@@ -25,8 +25,18 @@ fn an_interval_earns_its_word() {
         (6, 0.9999, 1.0001, f64::NAN, Inconclusive),
     ] {
         let ratio = f64::sqrt(low * high);
-        let estimate = Estimate { blocks, ratio, low, high, sd_log: 0.01, critical_t: 2.0 };
+        let estimate = Estimate {
+            blocks,
+            ratio,
+            low,
+            high,
+            sd_log: 0.01,
+            critical_t: 2.0,
+        };
         let verdict = judge(&estimate, margin, Direction::HigherIsBetter);
-        assert_eq!(verdict, expected, "{low} to {high} of {blocks} blocks, margin {margin}");
+        assert_eq!(
+            verdict, expected,
+            "{low} to {high} of {blocks} blocks, margin {margin}"
+        );
     }
 }

@@ -17,7 +17,10 @@ pub struct Noise {
 
 impl Noise {
     pub fn new(seed: u64) -> Self {
-        Self { source: Pcg64::seed_from_u64(seed), spare: None }
+        Self {
+            source: Pcg64::seed_from_u64(seed),
+            spare: None,
+        }
     }
 
     /// Uniform in (0, 1].
@@ -77,7 +80,11 @@ pub struct Boundary(pub Vec<f64>);
 impl Boundary {
     /// `critical_t(n)` for n up to `last`, infinite if it is `None`.
     pub fn new(last: u32, critical_t: impl Fn(u32) -> Option<f64>) -> Self {
-        Self((0..=last).map(|n| critical_t(n).unwrap_or(f64::INFINITY)).collect())
+        Self(
+            (0..=last)
+                .map(|n| critical_t(n).unwrap_or(f64::INFINITY))
+                .collect(),
+        )
     }
 
     /// Draws blocks until |t| crosses the boundary. Returns the number of blocks and t. `None` if it never
@@ -98,7 +105,12 @@ pub fn share(paths: u32, mut happens: impl FnMut() -> bool) -> f64 {
 
 /// For each number of blocks at which a run may end: the share of `paths` that crossed `planned` earlier or
 /// `early` at that block.
-pub fn shares_crossed_by_end(planned: &Boundary, early: &Boundary, paths: u32, seed: u64) -> Vec<f64> {
+pub fn shares_crossed_by_end(
+    planned: &Boundary,
+    early: &Boundary,
+    paths: u32,
+    seed: u64,
+) -> Vec<f64> {
     let mut crossed = vec![0_u32; planned.0.len()];
     let mut noise = Noise::new(seed);
     for _ in 0..paths {
@@ -110,5 +122,8 @@ pub fn shares_crossed_by_end(planned: &Boundary, early: &Boundary, paths: u32, s
             found |= t > planned.0[n];
         }
     }
-    crossed.into_iter().map(|count| f64::from(count) / f64::from(paths)).collect()
+    crossed
+        .into_iter()
+        .map(|count| f64::from(count) / f64::from(paths))
+        .collect()
 }

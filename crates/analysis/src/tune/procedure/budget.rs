@@ -39,14 +39,26 @@ impl Tuning {
 
     /// Approximate additional seconds of a screening that decides this setting.
     pub fn more_s(&self, of: usize) -> Option<f64> {
-        let (MeasuredPoint { value: log, standard_error }, critical_t) =
-            self.screen.effect(of, self.spec.metric)?;
+        let (
+            MeasuredPoint {
+                value: log,
+                standard_error,
+            },
+            critical_t,
+        ) = self.screen.effect(of, self.spec.metric)?;
         let margin = self.spec.margin.ln_1p();
         // Either the interval excludes 1, or it is entirely within the margin.
         let wanted = log.abs().max(margin - log.abs()).max(margin / 4.0);
         let factor = (critical_t * standard_error / wanted).powi(2);
         let pairs = f64::from(self.screen.pairs);
-        let rows = self.screen.blocks.values().next()?.iter().map(Vec::len).sum::<usize>();
+        let rows = self
+            .screen
+            .blocks
+            .values()
+            .next()?
+            .iter()
+            .map(Vec::len)
+            .sum::<usize>();
         let rows = rows as f64 / pairs.max(1.0);
         Some((factor - 1.0).max(0.5) * pairs * 2.0 * rows * self.trial_s)
     }
@@ -55,7 +67,11 @@ impl Tuning {
     pub(super) fn learn(&mut self, block_s: f64, trials: usize) {
         let each = block_s / trials as f64;
         // The latest trials count most, because warm-ups of settings differ.
-        self.trial_s = if self.trial_s > 0.0 { 0.5 * (self.trial_s + each) } else { each };
+        self.trial_s = if self.trial_s > 0.0 {
+            0.5 * (self.trial_s + each)
+        } else {
+            each
+        };
     }
 
     /// Reserved time for confirmations. There are two if response times have limits.
@@ -65,13 +81,22 @@ impl Tuning {
 
     /// Duration of the confirmations with these numbers of blocks, in closed loop and for response times.
     fn confirmations_s(&self, blocks: u32, latency_blocks: u32) -> f64 {
-        let blocks = blocks + if self.keeps_latency() { latency_blocks } else { 0 };
+        let blocks = blocks
+            + if self.keeps_latency() {
+                latency_blocks
+            } else {
+                0
+            };
         2.0 * f64::from(blocks) * self.trial_s * ROOM
     }
 
     /// Remaining time for the next confirmation, in seconds.
     fn confirmation_left_s(&self) -> f64 {
-        let to_come = if self.keeps_latency() && self.confirmed.is_none() { 2.0 } else { 1.0 };
+        let to_come = if self.keeps_latency() && self.confirmed.is_none() {
+            2.0
+        } else {
+            1.0
+        };
         self.left_s() / to_come
     }
 
@@ -79,21 +104,35 @@ impl Tuning {
     /// steps leave enough.
     pub(super) fn most_s(&self, step: &TuneStep) -> f64 {
         let most_s = (step.seconds * STEP_ROOM).max(STEP_MOST_MIN_S);
-        if step.confirms() { most_s.min(self.confirmation_left_s()).max(step.seconds * ROOM) } else { most_s }
+        if step.confirms() {
+            most_s
+                .min(self.confirmation_left_s())
+                .max(step.seconds * ROOM)
+        } else {
+            most_s
+        }
     }
 
     /// Number of blocks that fit into the time, decided before the first of them is measured.
     pub(super) fn confirm_blocks(&self) -> u32 {
         let fit = self.confirmation_left_s() / (2.0 * self.trial_s * ROOM).max(1e-9);
         let at_rate = self.phase == TunePhase::ConfirmLatency;
-        let most = if at_rate { CONFIRM_LATENCY_BLOCKS_MAX } else { CONFIRM_BLOCKS.1 };
+        let most = if at_rate {
+            CONFIRM_LATENCY_BLOCKS_MAX
+        } else {
+            CONFIRM_BLOCKS.1
+        };
         (fit as u32).clamp(CONFIRM_BLOCKS.0, most)
     }
 
     /// Reserved time for open-loop pairs with this number of settings.
     pub(super) fn latency_s(&self, settings: usize) -> f64 {
         let wanted = settings > 1 && self.keeps_latency();
-        if wanted { f64::from(latency_pairs(settings)) * self.pair_s(settings) } else { 0.0 }
+        if wanted {
+            f64::from(latency_pairs(settings)) * self.pair_s(settings)
+        } else {
+            0.0
+        }
     }
 
     /// Approximate duration of a block of a race with this number of levels. Limits compare with the
@@ -110,7 +149,10 @@ impl Tuning {
     /// Approximate duration of the races of these settings, one after the other.
     fn races_s(&self, of: &[usize]) -> f64 {
         let levels = of.iter().map(|of| self.spec.settings[*of].levels.len());
-        levels.filter(|levels| *levels > 1).map(|levels| self.race_s(levels)).sum()
+        levels
+            .filter(|levels| *levels > 1)
+            .map(|levels| self.race_s(levels))
+            .sum()
     }
 
     /// Decides the number of pairs and the looks.
@@ -128,14 +170,22 @@ impl Tuning {
         let pairs = room(if races { races_s } else { 0.0 });
         let least = f64::from(LOOKS[0]);
         if open > 0 && pairs < least {
-            return Err(TooShort { needed_s: (self.spent_s + behind_s + least * pair_s) * ASKED_ROOM });
+            return Err(TooShort {
+                needed_s: (self.spent_s + behind_s + least * pair_s) * ASKED_ROOM,
+            });
         }
         self.races = races;
         self.screen.pairs_fit = pairs as u32;
         let has_leavers = pairs >= PAIRS_PLANNED_FROM && !self.keeps_latency();
-        let planned = if has_leavers { PAIRS_PLANNED * pairs } else { pairs };
+        let planned = if has_leavers {
+            PAIRS_PLANNED * pairs
+        } else {
+            pairs
+        };
         self.screen.pairs_max = (planned as u32).min(LOOKS[LOOKS.len() - 1]);
-        let before_last = LOOKS.into_iter().filter(|look| *look < self.screen.pairs_max);
+        let before_last = LOOKS
+            .into_iter()
+            .filter(|look| *look < self.screen.pairs_max);
         let looks: Vec<u32> = before_last.chain([self.screen.pairs_max]).collect();
         self.screen.looks = ScreenLooks::new(&looks, open, ALPHA);
         Ok(())
@@ -153,7 +203,11 @@ impl Tuning {
             _ => self.confirm_s(),
         };
         let helpful = [self.in_state(SettingState::Better), open.to_vec()].concat();
-        let races_s = if self.races { self.races_s(&helpful) } else { 0.0 };
+        let races_s = if self.races {
+            self.races_s(&helpful)
+        } else {
+            0.0
+        };
         let behind_s = confirm_s + races_s + self.latency_s(helpful.len().min(HELPFUL_MAX));
         self.left_s() >= self.pair_s(open.len()) + behind_s
     }

@@ -16,17 +16,25 @@ pub const IMAGE: &str = "localhost/proofload:test";
 /// once.
 fn control_network() {
     static IMAGE_GIVEN: OnceLock<String> = OnceLock::new();
-    let image =
-        || std::env::var("PROOFLOAD_IMAGE").unwrap_or_else(|_| env!("CARGO_BIN_EXE_proofload").into());
+    let image = || {
+        std::env::var("PROOFLOAD_IMAGE").unwrap_or_else(|_| env!("CARGO_BIN_EXE_proofload").into())
+    };
     IMAGE_GIVEN.get_or_init(|| script(&["image", IMAGE, &image()]));
-    let network = File::open("/run/netns/proofload-control").expect("a cluster is there: make test-cluster");
+    let network =
+        File::open("/run/netns/proofload-control").expect("a cluster is there: make test-cluster");
     move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network)).expect("root may");
 }
 
 /// Output of a command of `scripts/cluster/cluster.py`.
 pub fn script(words: &[&str]) -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/cluster/cluster.py");
-    let output = Command::new(path).args(words).output().expect("the script starts");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../scripts/cluster/cluster.py"
+    );
+    let output = Command::new(path)
+        .args(words)
+        .output()
+        .expect("the script starts");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{words:?}: {error}");
     String::from_utf8(output.stdout).expect("it prints text")
@@ -45,11 +53,15 @@ impl Namespace {
     /// Also moves this thread to the API server's network.
     pub fn new(name: &str) -> Namespace {
         control_network();
-        let namespace = Namespace { name: format!("test-{name}") };
+        let namespace = Namespace {
+            name: format!("test-{name}"),
+        };
         script(&["kubectl", "create", "namespace", &namespace.name]);
         // The service account of pods follows a little later: seconds on a busy cluster.
         within(Duration::from_secs(60), || {
-            namespace.kubectl(&["get", "serviceaccounts", "--output", "name"]).contains("/default")
+            namespace
+                .kubectl(&["get", "serviceaccounts", "--output", "name"])
+                .contains("/default")
         });
         namespace
     }
@@ -71,7 +83,13 @@ impl Namespace {
     pub fn give(&self, file: &str, role: &str) {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/kubernetes");
         self.kubectl(&["apply", "--filename", &format!("{folder}/{file}")]);
-        self.kubectl(&["create", "rolebinding", role, &format!("--role={role}"), "--user=guest"]);
+        self.kubectl(&[
+            "create",
+            "rolebinding",
+            role,
+            &format!("--role={role}"),
+            "--user=guest",
+        ]);
     }
 
     /// The table of an experiment with two pods here as generators, created by the user `guest`.
@@ -100,12 +118,20 @@ resources = {{ cpu = "100m", memory = "64Mi" }}"#,
 
     /// Values of a path in all objects of a kind, concatenated.
     pub fn list(&self, kind: &str, path: &str) -> String {
-        self.kubectl(&["get", kind, "--output", &format!("jsonpath={{range .items[*]}}{path}{{end}}")])
+        self.kubectl(&[
+            "get",
+            kind,
+            "--output",
+            &format!("jsonpath={{range .items[*]}}{path}{{end}}"),
+        ])
     }
 
     /// Waits until no Job and no pod is left.
     pub fn is_empty_within(&self, longest: Duration) {
-        within(longest, || self.kubectl(&["get", "jobs,pods", "--output", "name"]).is_empty());
+        within(longest, || {
+            self.kubectl(&["get", "jobs,pods", "--output", "name"])
+                .is_empty()
+        });
     }
 }
 

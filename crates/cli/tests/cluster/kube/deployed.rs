@@ -27,7 +27,10 @@ const PROGRAM: &str = "let n = 0; require('node:http').createServer((q, s) => { 
 fn node_image() {
     static GIVEN: OnceLock<String> = OnceLock::new();
     GIVEN.get_or_init(|| {
-        let found = Command::new("sh").args(["-c", "command -v node"]).output().expect("a shell");
+        let found = Command::new("sh")
+            .args(["-c", "command -v node"])
+            .output()
+            .expect("a shell");
         let path = PathBuf::from(String::from_utf8_lossy(&found.stdout).trim());
         let path = path.canonicalize().expect("Node.js is installed");
         script(&["image", NODE, &path.display().to_string()])
@@ -41,8 +44,7 @@ fn deployment(name: &str, replicas: u32, delay_ms: u32) -> Value {
         "env": [{"name": "DELAY_MS", "value": delay_ms.to_string()}],
         "readinessProbe": {"httpGet": {"path": "/healthz", "port": 8080}, "periodSeconds": 1},
     });
-    let spec =
-        json!({"containers": [container], "terminationGracePeriodSeconds": 1, "enableServiceLinks": false});
+    let spec = json!({"containers": [container], "terminationGracePeriodSeconds": 1, "enableServiceLinks": false});
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
         "spec": {
@@ -54,7 +56,8 @@ fn deployment(name: &str, replicas: u32, delay_ms: u32) -> Value {
 
 /// A Service for the pods with these labels.
 fn service(name: &str, selector: Value, more: Value) -> Value {
-    let mut spec = json!({"selector": selector, "ports": [{"name": "http", "port": 80, "targetPort": 8080}]});
+    let mut spec =
+        json!({"selector": selector, "ports": [{"name": "http", "port": 80, "targetPort": 8080}]});
     let fields = more.as_object().expect("fields of a specification").clone();
     spec.as_object_mut().expect("a table").extend(fields);
     json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec})
@@ -83,8 +86,14 @@ fn shops(namespace: &Namespace) {
 fn counted(namespace: &Namespace, version: &str) -> u64 {
     let path = "{range .items[*]}{.status.podIP} {end}";
     let label = format!("version={version}");
-    let addresses =
-        namespace.kubectl(&["get", "pods", "--selector", &label, "--output", &format!("jsonpath={path}")]);
+    let addresses = namespace.kubectl(&[
+        "get",
+        "pods",
+        "--selector",
+        &label,
+        "--output",
+        &format!("jsonpath={path}"),
+    ]);
     let at = |ip: &str| SocketAddr::new(ip.parse().expect("an address"), 8080);
     let count = |ip: &str| get(at(ip), "/count").parse::<u64>().expect("a count");
     addresses.split_whitespace().map(count).sum()
@@ -122,7 +131,10 @@ slice = "1s"
 
 fn sent(record: &Record, variant: usize) -> u64 {
     let trials = record.trials().filter(|trial| trial.variant() == variant);
-    trials.flat_map(|trial| &trial.slices).map(|slice| slice.counts.sent).sum()
+    trials
+        .flat_map(|trial| &trial.slices)
+        .map(|slice| slice.counts.sent)
+        .sum()
 }
 
 #[test]
@@ -139,29 +151,72 @@ fn two_deployed_services_are_compared_and_count_what_we_count() {
     let mut run = Run::of(&text);
     let said = run.ended();
     for version in ["shop", "shop-canary"] {
-        said.ends(0).says(&[&format!("kubernetes://{}/{version}", namespace.name)]);
+        said.ends(0)
+            .says(&[&format!("kubernetes://{}/{version}", namespace.name)]);
     }
     let text = said.to_string();
-    assert!(text.contains("canary is") || text.contains("canary vs stable"), "{said}");
+    assert!(
+        text.contains("canary is") || text.contains("canary vs stable"),
+        "{said}"
+    );
     let record = record::open(&run.record()).expect("the record opens");
     let conclusion = analysis::conclude(&record);
-    let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check.number()).collect();
-    assert!(found.contains(&"V51") && !found.contains(&"V50"), "{found:?}\n{said}");
-    assert_eq!(conclusion.comparisons[0].outcome, analysis::Outcome::Worse, "{said}");
+    let found: Vec<&str> = conclusion
+        .findings
+        .iter()
+        .map(|finding| finding.check.number())
+        .collect();
+    assert!(
+        found.contains(&"V51") && !found.contains(&"V50"),
+        "{found:?}\n{said}"
+    );
+    assert_eq!(
+        conclusion.comparisons[0].outcome,
+        analysis::Outcome::Worse,
+        "{said}"
+    );
     // The readiness check uses another path: each pod's count equals the requests sent to it exactly.
     for (variant, version) in ["shop", "shop-canary"].into_iter().enumerate() {
-        assert_eq!(counted(&namespace, version), sent(&record, variant), "{version}\n{said}");
+        assert_eq!(
+            counted(&namespace, version),
+            sent(&record, variant),
+            "{version}\n{said}"
+        );
     }
-    let first = &record.blocks[0].trials.iter().find(|trial| trial.variant() == 0).expect("it ran").started;
+    let first = &record.blocks[0]
+        .trials
+        .iter()
+        .find(|trial| trial.variant() == 0)
+        .expect("it ran")
+        .started;
     let deployed = first.deployed.as_ref().expect("it is told");
-    assert_eq!((first.services.len(), deployed.pods.len()), (0, 2), "{deployed:?}");
+    assert_eq!(
+        (first.services.len(), deployed.pods.len()),
+        (0, 2),
+        "{deployed:?}"
+    );
     for pod in &deployed.pods {
-        assert!(pod.ready && pod.restarts == Some(0) && pod.name.starts_with("shop-"), "{pod:?}");
-        assert!(pod.node.as_deref().is_some_and(|node| ["n1", "n2"].contains(&node)), "{pod:?}");
+        assert!(
+            pod.ready && pod.restarts == Some(0) && pod.name.starts_with("shop-"),
+            "{pod:?}"
+        );
+        assert!(
+            pod.node
+                .as_deref()
+                .is_some_and(|node| ["n1", "n2"].contains(&node)),
+            "{pod:?}"
+        );
         assert!(!pod.uid.is_empty() && !pod.images.is_empty(), "{pod:?}");
     }
     let variant = &conclusion.variants[0];
-    assert_eq!((variant.busy_cores, variant.peak_rss_bytes, variant.cpu_us_per_request), (None, None, None));
+    assert_eq!(
+        (
+            variant.busy_cores,
+            variant.peak_rss_bytes,
+            variant.cpu_us_per_request
+        ),
+        (None, None, None)
+    );
 }
 
 #[test]
@@ -180,10 +235,14 @@ fn a_pod_of_the_service_that_is_killed_voids_its_variant_and_ends_the_run() {
     let victim = pods.lines().next().expect("a pod").to_owned();
     namespace.kubectl(&["delete", &victim, "--wait=false"]);
     let said = run.ended();
-    said.ends(4).says(&["V50", victim.trim_start_matches("pod/")]);
+    said.ends(4)
+        .says(&["V50", victim.trim_start_matches("pod/")]);
     let record = record::open(&run.record()).expect("the record opens");
     let reason = record.ended.as_ref().map(|ended| ended.reason.clone());
-    assert!(matches!(reason, Some(EndReason::Void(_))), "{reason:?}\n{said}");
+    assert!(
+        matches!(reason, Some(EndReason::Void(_))),
+        "{reason:?}\n{said}"
+    );
     assert_eq!(record.blocks.len(), 1, "no other block can heal it");
 }
 
@@ -212,7 +271,12 @@ fn what_cannot_be_loaded_is_told_before_anything_starts() {
     refused(&namespace, &of(r#"service = "shop""#), 3, &rights);
     namespace.give("service-role.yaml", "proofload-service");
     // A user who may not list Services gets a hint.
-    refused(&namespace, &of(r#"service = "shop""#), 3, &["there is no such Service", "kubectl get services"]);
+    refused(
+        &namespace,
+        &of(r#"service = "shop""#),
+        3,
+        &["there is no such Service", "kubectl get services"],
+    );
     let nobody = json!({"app": "nobody"});
     namespace.apply(&all(vec![
         service("shop", nobody.clone(), json!({})),
@@ -228,18 +292,38 @@ fn what_cannot_be_loaded_is_told_before_anything_starts() {
     ]));
     let place = format!("kubernetes://{}/shop", namespace.name);
     for (service, words) in [
-        (r#"service = "shop""#, &[place.as_str(), "no pod is behind it: none has app=nobody"][..]),
+        (
+            r#"service = "shop""#,
+            &[place.as_str(), "no pod is behind it: none has app=nobody"][..],
+        ),
         (r#"service = "headless""#, &["it is headless"]),
         (r#"service = "alias""#, &["another name of shop.example"]),
-        (r#"service = "several""#, &["which of its ports", "http (80), dns (53, UDP)"]),
-        (r#"service = "several", port = 53"#, &["its port 53 is of UDP"]),
-        (r#"service = "several", port = "htp""#, &["no port htp", "did you mean `http`?"]),
-        (r#"service = "shop", port = 8080"#, &["no port 8080", "it has http (80)"]),
+        (
+            r#"service = "several""#,
+            &["which of its ports", "http (80), dns (53, UDP)"],
+        ),
+        (
+            r#"service = "several", port = 53"#,
+            &["its port 53 is of UDP"],
+        ),
+        (
+            r#"service = "several", port = "htp""#,
+            &["no port htp", "did you mean `http`?"],
+        ),
+        (
+            r#"service = "shop", port = 8080"#,
+            &["no port 8080", "it has http (80)"],
+        ),
     ] {
         refused(&namespace, &of(service), 3, words);
     }
     let misspelt = of(r#"service = "shpo""#).replace("guest", "admin");
-    refused(&namespace, &misspelt, 3, &["no such Service", "did you mean `shop`?"]);
+    refused(
+        &namespace,
+        &misspelt,
+        3,
+        &["no such Service", "did you mean `shop`?"],
+    );
 }
 
 #[test]
@@ -249,17 +333,41 @@ fn one_service_in_two_words_is_refused_and_so_is_load_that_does_not_get_there() 
     namespace.give("service-role.yaml", "proofload-service");
     node_image();
     let pod = json!({"app": "shop", "version": "shop"});
-    namespace.apply(&all(vec![deployment("shop", 1, 0), service("shop", pod, json!({}))]));
+    namespace.apply(&all(vec![
+        deployment("shop", 1, 0),
+        service("shop", pod, json!({})),
+    ]));
     let waits = "[design]\nbudget = \"60s\"";
-    let mut unready =
-        || namespace.list("endpointslices", "{.endpoints[*].conditions.ready}").contains("true");
+    let mut unready = || {
+        namespace
+            .list("endpointslices", "{.endpoints[*].conditions.ready}")
+            .contains("true")
+    };
     within(Duration::from_secs(60), &mut unready);
     let twice = "[factors.port]\nnumber = { shop.kubernetes.port = 80 }\nname = { shop.kubernetes.port = \"http\" }\n";
-    let text = experiment(&namespace, r#"service = "shop""#, &format!("{twice}{waits}"));
-    refused(&namespace, &text, 2, &["variants `number` and `name` are alike", "10.84."]);
+    let text = experiment(
+        &namespace,
+        r#"service = "shop""#,
+        &format!("{twice}{waits}"),
+    );
+    refused(
+        &namespace,
+        &text,
+        2,
+        &["variants `number` and `name` are alike", "10.84."],
+    );
     // Only the nodes and their pods have routes to Services.
-    let text = experiment(&namespace, r#"service = "shop""#, waits).replace("local = 0", "local = 1");
-    refused(&namespace, &text, 3, &["this machine cannot connect to it at 10.84.", "generators.kubernetes"]);
+    let text =
+        experiment(&namespace, r#"service = "shop""#, waits).replace("local = 0", "local = 1");
+    refused(
+        &namespace,
+        &text,
+        3,
+        &[
+            "this machine cannot connect to it at 10.84.",
+            "generators.kubernetes",
+        ],
+    );
 }
 
 #[test]
@@ -270,11 +378,21 @@ fn a_service_that_is_ready_to_the_cluster_and_answers_nobody_is_told_by_those_wh
     node_image();
     let ports = json!({"ports": [{"port": 80, "targetPort": 9999}]});
     let pod = json!({"app": "shop", "version": "shop"});
-    namespace.apply(&all(vec![deployment("shop", 1, 0), service("shop", pod, ports)]));
+    namespace.apply(&all(vec![
+        deployment("shop", 1, 0),
+        service("shop", pod, ports),
+    ]));
     namespace.kubectl(&["rollout", "status", "deployment/shop", "--timeout=90s"]);
-    let text = experiment(&namespace, r#"service = "shop""#, "[design]\nbudget = \"60s\"");
+    let text = experiment(
+        &namespace,
+        r#"service = "shop""#,
+        "[design]\nbudget = \"60s\"",
+    );
     let mut run = Run::of(&text.replace("20s", "2s"));
-    let parts = ["service shop: not ready after 2s: GET /healthz at 10.84.", "got no answer: refused"];
+    let parts = [
+        "service shop: not ready after 2s: GET /healthz at 10.84.",
+        "got no answer: refused",
+    ];
     run.ended().ends(3).says(&parts);
     let jobs = || namespace.kubectl(&["get", "jobs", "--output", "name"]);
     within(Duration::from_secs(10), || jobs().is_empty());

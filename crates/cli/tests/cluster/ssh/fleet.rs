@@ -12,15 +12,22 @@ use crate::{NEVER, begun, window};
 
 fn fleet(number: u32, spec: &LoadSpec) -> Fleet {
     let program = own();
-    let channels =
-        (1..=number).map(|host| generator(&format!("h{host}"), &program).expect("it is reached").0);
+    let channels = (1..=number).map(|host| {
+        generator(&format!("h{host}"), &program)
+            .expect("it is reached")
+            .0
+    });
     begun(channels.collect(), spec.divided(number, 1))
 }
 
 fn is_named(ran: &FleetWindow, name: &str) -> String {
-    let [error] = &ran.lost[..] else { panic!("{:?}", ran.lost) };
+    let [error] = &ran.lost[..] else {
+        panic!("{:?}", ran.lost)
+    };
     assert_eq!(error.generator, name);
-    let [part] = &ran.parts[..] else { panic!("{:?}", ran.parts) };
+    let [part] = &ran.parts[..] else {
+        panic!("{:?}", ran.parts)
+    };
     assert!(part.sent > 0, "the other one has loaded all the same");
     error.to_string()
 }
@@ -47,10 +54,17 @@ fn a_network_that_is_gone_for_5_s_is_survived_and_for_20_s_is_named() {
 
     let (ran, took) = hosts.within(|| window(&mut fleet, 4, || cut(20)));
     let said = is_named(&ran, "ssh://h2");
-    assert!(took < Duration::from_secs(15), "named after {took:?}: {said}");
+    assert!(
+        took < Duration::from_secs(15),
+        "named after {took:?}: {said}"
+    );
     assert!(!ran.lost[0].is_refusal, "{said}");
     drop(fleet);
     for host in [1, 2] {
-        assert!(hosts.is_quiet_within(host, Duration::from_secs(60)), "h{host}: {:?}", hosts.processes(host));
+        assert!(
+            hosts.is_quiet_within(host, Duration::from_secs(60)),
+            "h{host}: {:?}",
+            hosts.processes(host)
+        );
     }
 }

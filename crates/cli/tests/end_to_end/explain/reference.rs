@@ -21,11 +21,17 @@ type Key = (String, u64);
 
 /// Compares a subject's functions with the reference: the share of each of the most expensive ones.
 pub fn agrees(profiles: &Path, captures: &[Capture], variant: usize, subject: &ExplainedService) {
-    let windows: Vec<(u64, u64)> =
-        captures.iter().filter(|of| of.variant == variant).map(|of| (of.start_ns, of.end_ns)).collect();
+    let windows: Vec<(u64, u64)> = captures
+        .iter()
+        .filter(|of| of.variant == variant)
+        .map(|of| (of.start_ns, of.end_ns))
+        .collect();
     assert!(!windows.is_empty(), "there were captures");
     let mut samples: BTreeMap<Key, f64> = BTreeMap::new();
-    for file in fs::read_dir(profiles).expect("node wrote profiles").flatten() {
+    for file in fs::read_dir(profiles)
+        .expect("node wrote profiles")
+        .flatten()
+    {
         let text = fs::read(file.path()).expect("it is readable");
         let profile: Value = serde_json::from_slice(&text).expect("node writes whole profiles");
         count(&profile, &windows, &mut samples);
@@ -35,12 +41,21 @@ pub fn agrees(profiles: &Path, captures: &[Capture], variant: usize, subject: &E
     reference.truncate(FUNCTIONS);
     assert!(reference.len() >= 5, "few functions: {reference:?}");
     let of_ours = |key: &Key| {
-        let is_it =
-            |row: &&explain::FunctionCost| row.frame.function == key.0 && u64::from(row.frame.line) == key.1;
-        subject.functions.iter().filter(is_it).map(|row| row.self_us.value).sum::<f64>()
+        let is_it = |row: &&explain::FunctionCost| {
+            row.frame.function == key.0 && u64::from(row.frame.line) == key.1
+        };
+        subject
+            .functions
+            .iter()
+            .filter(is_it)
+            .map(|row| row.self_us.value)
+            .sum::<f64>()
     };
     let ours: Vec<f64> = reference.iter().map(|(key, _)| of_ours(key)).collect();
-    let (all_ours, all_theirs) = (ours.iter().sum::<f64>(), reference.iter().map(|(_, n)| n).sum::<f64>());
+    let (all_ours, all_theirs) = (
+        ours.iter().sum::<f64>(),
+        reference.iter().map(|(_, n)| n).sum::<f64>(),
+    );
     for ((key, theirs), ours) in reference.iter().zip(&ours) {
         let (share, expected) = (ours / all_ours, theirs / all_theirs);
         // Both are counts of samples: n scatters by √n, and the difference of two by √2 of that.
@@ -61,10 +76,16 @@ fn count(profile: &Value, windows: &[(u64, u64)], samples: &mut BTreeMap<Key, f6
         let frame = &node["callFrame"];
         // Frames without a URL are V8's own or compiled code, and named differently by each tool.
         if frame["url"].as_str().is_some_and(|url| !url.is_empty()) {
-            let name = frame["functionName"].as_str().unwrap_or_default().to_owned();
+            let name = frame["functionName"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
             let line = frame["lineNumber"].as_i64().unwrap_or(-1) + 1;
             if !name.is_empty() && line > 0 {
-                frames.insert(node["id"].as_u64().unwrap_or(0), (name, line.unsigned_abs()));
+                frames.insert(
+                    node["id"].as_u64().unwrap_or(0),
+                    (name, line.unsigned_abs()),
+                );
             }
         }
     }
@@ -72,7 +93,9 @@ fn count(profile: &Value, windows: &[(u64, u64)], samples: &mut BTreeMap<Key, f6
     for (node, delta) in list("samples").iter().zip(list("timeDeltas")) {
         at_us += delta.as_f64().unwrap_or(0.0);
         let at_ns = at_us * 1e3;
-        let within = windows.iter().any(|(start, end)| (*start as f64..*end as f64).contains(&at_ns));
+        let within = windows
+            .iter()
+            .any(|(start, end)| (*start as f64..*end as f64).contains(&at_ns));
         if let Some(key) = frames.get(&node.as_u64().unwrap_or(0)).filter(|_| within) {
             *samples.entry(key.clone()).or_default() += 1.0;
         }

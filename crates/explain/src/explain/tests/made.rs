@@ -10,7 +10,9 @@ use crate::captures::Profiles;
 use crate::cut::ThreadTrees;
 use crate::doubt::{DoubtKind, Note};
 use crate::tree::together;
-use crate::{CodeKind, CostInterval, Cut, Explanation, Frame, Package, TimeWindow, Tree, TreePlace};
+use crate::{
+    CodeKind, CostInterval, Cut, Explanation, Frame, Package, TimeWindow, Tree, TreePlace,
+};
 
 /// Length of every window.
 pub const WINDOW_NS: u64 = 1_000_000_000;
@@ -39,14 +41,27 @@ pub struct Worker {
 
 impl Worker {
     pub fn with(tree: Tree) -> Worker {
-        Worker { pid: 100, requests: Some(100), tree: Some(tree), main_ns: None, pool_ns: 0, v8_ns: 0 }
+        Worker {
+            pid: 100,
+            requests: Some(100),
+            tree: Some(tree),
+            main_ns: None,
+            pool_ns: 0,
+            v8_ns: 0,
+        }
     }
 }
 
 /// A function of a package, version 1.2.3.
 pub fn packaged(package: &str, name: &str, file: &str, kind: CodeKind) -> Frame {
-    let package = Package { name: package.into(), version: Some("1.2.3".into()) };
-    Frame { package: Some(package), ..Frame::new(name, file, 1, kind) }
+    let package = Package {
+        name: package.into(),
+        version: Some("1.2.3".into()),
+    };
+    Frame {
+        package: Some(package),
+        ..Frame::new(name, file, 1, kind)
+    }
 }
 
 /// A chain of calls, the last of which takes `us` microseconds in each of 100 requests.
@@ -54,7 +69,11 @@ pub fn calls(frames: &[&Frame], us: f64) -> Tree {
     let node = |index: usize| TreePlace {
         frame: index,
         parent: index.checked_sub(1),
-        self_value: if index + 1 == frames.len() { us * 1e5 } else { 0.0 },
+        self_value: if index + 1 == frames.len() {
+            us * 1e5
+        } else {
+            0.0
+        },
         lines: BTreeMap::new(),
     };
     Tree {
@@ -66,12 +85,18 @@ pub fn calls(frames: &[&Frame], us: f64) -> Tree {
 /// A uniform service: 60 µs of its handler, 40 µs of V8 itself.
 pub fn plain_service() -> Tree {
     let handler = Frame::new("handler", "server.js", 10, CodeKind::Application);
-    together(&[calls(&[&handler], 60.0), calls(&[&Frame::new("(program)", "", 0, CodeKind::Native)], 40.0)])
+    together(&[
+        calls(&[&handler], 60.0),
+        calls(&[&Frame::new("(program)", "", 0, CodeKind::Native)], 40.0),
+    ])
 }
 
 /// A record with blocks that count.
 pub fn kept() -> Record {
-    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
+    let path = Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../record/tests/records/v1"
+    ));
     record::open(path).expect("the kept record opens")
 }
 
@@ -86,9 +111,18 @@ impl Made {
             (variant.name, variant.entry) = (name.into(), "api".into());
         }
         let asked = plan.comparisons[0].clone();
-        plan.comparisons = vec![plan::Comparison { baseline: 0, candidate: 1, ..asked }];
+        plan.comparisons = vec![plan::Comparison {
+            baseline: 0,
+            candidate: 1,
+            ..asked
+        }];
         record.blocks.clear();
-        Made { record, trees: BTreeMap::new(), native: BTreeMap::new(), notes: Vec::new() }
+        Made {
+            record,
+            trees: BTreeMap::new(),
+            native: BTreeMap::new(),
+            notes: Vec::new(),
+        }
     }
 
     /// Adds a CPU profile and a window without one, with the same resource use.
@@ -113,15 +147,27 @@ impl Made {
         });
         let mut capture: Capture = serde_json::from_value(capture).expect("a capture");
         let service = &mut capture.services[0];
-        let threads = service.processes.iter().flat_map(|process| &process.threads);
+        let threads = service
+            .processes
+            .iter()
+            .flat_map(|process| &process.threads);
         service.cpu_ns = threads.map(|thread| thread.cpu_ns).sum();
         self.record.captures.push(capture);
     }
 
     fn process(&mut self, kind: CaptureKind, round: u32, variant: usize, worker: &Worker) -> Value {
-        let path = format!("profiles/round-{round}/{variant}-api-{}.{kind:?}", worker.pid);
-        let busy = worker.tree.as_ref().map_or(0.0, |tree| crate::tree::without_waiting(tree).total());
-        let tree = worker.tree.clone().filter(|_| matches!(kind, CaptureKind::Cpu | CaptureKind::Heap));
+        let path = format!(
+            "profiles/round-{round}/{variant}-api-{}.{kind:?}",
+            worker.pid
+        );
+        let busy = worker
+            .tree
+            .as_ref()
+            .map_or(0.0, |tree| crate::tree::without_waiting(tree).total());
+        let tree = worker
+            .tree
+            .clone()
+            .filter(|_| matches!(kind, CaptureKind::Cpu | CaptureKind::Heap));
         let profile = tree.map(|tree| {
             self.trees.insert(path.clone(), tree);
             json!({ "path": path, "bytes": 1 })
@@ -142,9 +188,16 @@ impl Made {
     /// Adds kernel samples of a worker's threads in every round.
     pub fn native(&mut self, variant: usize, worker: &Worker, threads: &[(u32, Tree)]) {
         for round in 1..=3 {
-            self.window(CaptureKind::Native, round, variant, std::slice::from_ref(worker));
+            self.window(
+                CaptureKind::Native,
+                round,
+                variant,
+                std::slice::from_ref(worker),
+            );
             let path = format!("native-{round}-{variant}-{}", worker.pid);
-            let trees = threads.iter().map(|(place, tree)| (worker.pid + place, tree.clone()));
+            let trees = threads
+                .iter()
+                .map(|(place, tree)| (worker.pid + place, tree.clone()));
             self.native.insert(path.clone(), trees.collect());
             let capture = self.record.captures.last_mut().expect("it was just made");
             capture.services[0].processes[0].native = Some(ProfileFile { path, bytes: 1 });
@@ -154,7 +207,12 @@ impl Made {
     /// Adds event loop counters of a variant in every round.
     pub fn counters(&mut self, variant: usize, utilisation: f64, pool_wait_us: u64) {
         for round in 1..=3 {
-            self.window(CaptureKind::Counters, round, variant, &[Worker::with(plain_service())]);
+            self.window(
+                CaptureKind::Counters,
+                round,
+                variant,
+                &[Worker::with(plain_service())],
+            );
             let capture = self.record.captures.last_mut().expect("it was just made");
             let counters = json!({
                 "loop_active_ns": (utilisation * 1e9) as u64, "loop_idle_ns": ((1.0 - utilisation) * 1e9) as u64,
@@ -169,13 +227,20 @@ impl Made {
 
     /// All captures of this kind.
     pub fn of(&mut self, kind: CaptureKind) -> impl Iterator<Item = &mut Capture> {
-        self.record.captures.iter_mut().filter(move |capture| capture.kind == kind)
+        self.record
+            .captures
+            .iter_mut()
+            .filter(move |capture| capture.kind == kind)
     }
 
     /// The explanation for this measured value, ±10 %.
     pub fn explained(&self, measured_us: f64) -> Explanation {
         let wide = measured_us.abs() * 0.1;
-        let us = CostInterval { value: measured_us, low: measured_us - wide, high: measured_us + wide };
+        let us = CostInterval {
+            value: measured_us,
+            low: measured_us - wide,
+            high: measured_us + wide,
+        };
         self.explained_by(us)
     }
 
@@ -187,16 +252,32 @@ impl Made {
 impl Profiles for Made {
     fn cpu(&self, file: &ProfileFile, _: TimeWindow, _: &str) -> Result<Cut, Note> {
         let cut_off = || Note::new(DoubtKind::ProfileCutOff, "cut off");
-        let (tree, notes) = (self.trees.get(&file.path).cloned().ok_or_else(cut_off)?, self.notes.clone());
-        Ok(Cut { tree, covered_ns: WINDOW_NS as f64, capped_ns: 0.0, samples: 1000, notes })
+        let (tree, notes) = (
+            self.trees.get(&file.path).cloned().ok_or_else(cut_off)?,
+            self.notes.clone(),
+        );
+        Ok(Cut {
+            tree,
+            covered_ns: WINDOW_NS as f64,
+            capped_ns: 0.0,
+            samples: 1000,
+            notes,
+        })
     }
 
     fn native(&self, file: &ProfileFile, _: &str) -> Result<ThreadTrees, Note> {
-        let threads = self.native.get(&file.path).cloned().ok_or_else(|| Note::remark("there is none"))?;
+        let threads = self
+            .native
+            .get(&file.path)
+            .cloned()
+            .ok_or_else(|| Note::remark("there is none"))?;
         Ok((threads.into_iter().collect(), Vec::new()))
     }
 
     fn heap(&self, file: &ProfileFile, _: &str) -> Result<Tree, Note> {
-        self.trees.get(&file.path).cloned().ok_or_else(|| Note::new(DoubtKind::NotCaptured, "there is none"))
+        self.trees
+            .get(&file.path)
+            .cloned()
+            .ok_or_else(|| Note::new(DoubtKind::NotCaptured, "there is none"))
     }
 }

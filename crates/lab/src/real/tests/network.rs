@@ -35,7 +35,11 @@ fn is_out_of_reach(test: &str) -> bool {
 fn somewhere() -> (NetworkPair, NamespaceVisit) {
     let here = || fs::read_link("/proc/thread-self/ns/net").unwrap();
     let home = here();
-    let network = NetworkPair::make(&plan::Network { rate_bit_per_s: None, delay: None }).unwrap();
+    let network = NetworkPair::make(&plan::Network {
+        rate_bit_per_s: None,
+        delay: None,
+    })
+    .unwrap();
     let visit = network.services.visit().unwrap();
     assert_ne!(here(), home);
     (network, visit)
@@ -47,7 +51,9 @@ fn serve(listener: &TcpListener, think: Duration, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         match listener.accept() {
             Ok((connection, _)) => answer(connection, think),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(Duration::from_millis(1)),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                thread::sleep(Duration::from_millis(1))
+            }
             Err(error) => panic!("{error}"),
         }
     }
@@ -56,7 +62,9 @@ fn serve(listener: &TcpListener, think: Duration, stop: &AtomicBool) {
 /// A client that is gone needs no answer.
 fn answer(mut connection: TcpStream, think: Duration) {
     connection.set_nonblocking(false).unwrap();
-    connection.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    connection
+        .set_read_timeout(Some(Duration::from_secs(2)))
+        .unwrap();
     let mut request = [0; 4096];
     if connection.read(&mut request).is_ok_and(|bytes| bytes > 0) {
         thread::sleep(think);
@@ -66,7 +74,12 @@ fn answer(mut connection: TcpStream, think: Duration) {
 }
 
 /// Loads a server with a connection for each request: what is kept of it, and what TCP counted meanwhile.
-fn loaded(listener: &TcpListener, think: Duration, connections: u32, window: Duration) -> (Counts, TcpUse) {
+fn loaded(
+    listener: &TcpListener,
+    think: Duration,
+    connections: u32,
+    window: Duration,
+) -> (Counts, TcpUse) {
     let address = listener.local_addr().unwrap();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -75,7 +88,10 @@ fn loaded(listener: &TcpListener, think: Duration, connections: u32, window: Dur
             keep_alive: false,
             connections,
             timeout: Duration::from_secs(2),
-            ..LoadSpec::new(Address::Tcp(address), vec![RequestSpec::new("GET", "/", "localhost")])
+            ..LoadSpec::new(
+                Address::Tcp(address),
+                vec![RequestSpec::new("GET", "/", "localhost")],
+            )
         };
         let before = TcpCounters::read().unwrap();
         let counts = Generator::start(spec).unwrap().run(Until::Elapsed(window));
@@ -96,16 +112,34 @@ fn a_client_that_leaves_every_port_waiting_runs_out_of_them() {
     // On loopback the kernel would use them again after a second.
     fs::write("/proc/sys/net/ipv4/tcp_tw_reuse", "0").unwrap();
     let (counts, tcp) = loaded(&listener, Duration::ZERO, 2, Duration::from_millis(1500));
-    assert_eq!((tcp.local_ports, tcp.time_wait_before, tcp.listen_drops), (200, 0, 0), "{tcp:?}");
-    assert!(tcp.opened > 100 && tcp.time_wait > 100 && tcp.time_wait <= 200, "{tcp:?}");
+    assert_eq!(
+        (tcp.local_ports, tcp.time_wait_before, tcp.listen_drops),
+        (200, 0, 0),
+        "{tcp:?}"
+    );
+    assert!(
+        tcp.opened > 100 && tcp.time_wait > 100 && tcp.time_wait <= 200,
+        "{tcp:?}"
+    );
     // On a machine too busy to open two hundred connections in that time half of them still tell.
-    let exhausted = counts.errors.iter().any(|error| error.cause == Cause::AddressExhausted);
-    assert!(exhausted || tcp.time_wait < 200, "{:?} {tcp:?}", counts.errors);
+    let exhausted = counts
+        .errors
+        .iter()
+        .any(|error| error.cause == Cause::AddressExhausted);
+    assert!(
+        exhausted || tcp.time_wait < 200,
+        "{:?} {tcp:?}",
+        counts.errors
+    );
     let found = findings(0, |planted| {
         planted.counts.errors.clone_from(&counts.errors);
         planted.machine.tcp = Some(tcp);
     });
-    let grade = if exhausted { Grade::Invalid } else { Grade::Warning };
+    let grade = if exhausted {
+        Grade::Invalid
+    } else {
+        Grade::Warning
+    };
     assert_eq!(found, [("ports_exhausted", grade)], "{tcp:?}");
 }
 
@@ -119,8 +153,16 @@ fn who_finds_the_line_before_accept_full_is_counted_and_tries_again() {
     net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
     net::listen(&socket, 1).unwrap();
     let listener = TcpListener::from(socket);
-    let (_, tcp) = loaded(&listener, Duration::from_millis(20), 16, Duration::from_millis(1500));
-    assert!(tcp.listen_overflows > 0 && tcp.listen_drops >= tcp.listen_overflows, "{tcp:?}");
+    let (_, tcp) = loaded(
+        &listener,
+        Duration::from_millis(20),
+        16,
+        Duration::from_millis(1500),
+    );
+    assert!(
+        tcp.listen_overflows > 0 && tcp.listen_drops >= tcp.listen_overflows,
+        "{tcp:?}"
+    );
     assert!(tcp.syn_retransmits > 0, "{tcp:?}");
     let found = findings(0, |planted| planted.machine.tcp = Some(tcp));
     assert_eq!(found, [("backlog_full", Grade::Invalid)], "{tcp:?}");

@@ -12,7 +12,9 @@ pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
 
 /// SETTINGS with a number of concurrent streams, if given.
 pub(super) fn settings(streams: Option<u32>) -> Vec<u8> {
-    let payload = streams.map(|most| [&[0, 3], &most.to_be_bytes()[..]].concat()).unwrap_or_default();
+    let payload = streams
+        .map(|most| [&[0, 3], &most.to_be_bytes()[..]].concat())
+        .unwrap_or_default();
     frame(SETTINGS, 0, 0, &payload)
 }
 
@@ -20,7 +22,9 @@ pub(super) fn settings(streams: Option<u32>) -> Vec<u8> {
 pub(super) fn head(stream: u32, status: &str, fields: &[(&str, &str)], flags: u8) -> Vec<u8> {
     // Index 8 of the static table is `:status`.
     let mut block = [&[8], text(status).as_slice()].concat();
-    fields.iter().for_each(|field| block.extend(literal(*field)));
+    fields
+        .iter()
+        .for_each(|field| block.extend(literal(*field)));
     frame(HEADERS, END_HEADERS | flags, stream, &block)
 }
 
@@ -39,7 +43,12 @@ pub(super) fn reset(stream: u32, reason: u32) -> Vec<u8> {
 
 /// GOAWAY: streams after `last` were not processed.
 pub(super) fn goaway(last: u32, reason: u32) -> Vec<u8> {
-    frame(GOAWAY, 0, 0, &[last.to_be_bytes(), reason.to_be_bytes()].concat())
+    frame(
+        GOAWAY,
+        0,
+        0,
+        &[last.to_be_bytes(), reason.to_be_bytes()].concat(),
+    )
 }
 
 /// A field that is not added to a table (RFC 7541, section 6.2.2).
@@ -72,7 +81,12 @@ pub(super) fn read(mut bytes: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
     bytes = bytes.strip_prefix(PREFACE).unwrap_or(bytes);
     while let [a, b, c, kind, flags, d, e, f, g, rest @ ..] = bytes {
         let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
-        frames.push((*kind, *flags, u32::from_be_bytes([*d, *e, *f, *g]), rest[..length].to_vec()));
+        frames.push((
+            *kind,
+            *flags,
+            u32::from_be_bytes([*d, *e, *f, *g]),
+            rest[..length].to_vec(),
+        ));
         bytes = &rest[length..];
     }
     frames

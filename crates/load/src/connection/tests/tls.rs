@@ -25,7 +25,8 @@ fn certified(expired: bool, by_itself: bool) -> Certified {
     let key = rcgen::KeyPair::generate().unwrap();
     let mut leaf = rcgen::CertificateParams::new(vec![NAME.to_string()]).unwrap();
     // Otherwise both would have the same name, and the certificate would count as signed by the authority.
-    leaf.distinguished_name.push(rcgen::DnType::CommonName, NAME);
+    leaf.distinguished_name
+        .push(rcgen::DnType::CommonName, NAME);
     if expired {
         leaf.not_before = rcgen::date_time_ymd(2001, 1, 1);
         leaf.not_after = rcgen::date_time_ymd(2002, 1, 1);
@@ -35,8 +36,17 @@ fn certified(expired: bool, by_itself: bool) -> Certified {
     parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let authority = parameters.self_signed(&authority_key).unwrap();
     let issuer = rcgen::Issuer::new(parameters, authority_key);
-    let certificate = if by_itself { leaf.self_signed(&key) } else { leaf.signed_by(&key, &issuer) }.unwrap();
-    (authority.pem(), certificate.der().clone(), key.serialize_der())
+    let certificate = if by_itself {
+        leaf.self_signed(&key)
+    } else {
+        leaf.signed_by(&key, &issuer)
+    }
+    .unwrap();
+    (
+        authority.pem(),
+        certificate.der().clone(),
+        key.serialize_der(),
+    )
 }
 
 pub(super) fn client(protocol: Protocol) -> TlsSettings {
@@ -45,15 +55,26 @@ pub(super) fn client(protocol: Protocol) -> TlsSettings {
 
 fn client_of(certified: &Certified, name: &str, protocol: Protocol) -> TlsSettings {
     let trust = Trust::Authorities(certified.0.clone().into_bytes());
-    trust::settings(&TlsSpec { server_name: name.into(), trust, resumption: true, client: None }, protocol)
-        .unwrap()
+    trust::settings(
+        &TlsSpec {
+            server_name: name.into(),
+            trust,
+            resumption: true,
+            client: None,
+        },
+        protocol,
+    )
+    .unwrap()
 }
 
 /// The server's end.
 pub(super) struct Server(pub(super) ServerConnection);
 
 impl Server {
-    pub(super) fn config(version: &'static SupportedProtocolVersion, protocol: &[u8]) -> Arc<ServerConfig> {
+    pub(super) fn config(
+        version: &'static SupportedProtocolVersion,
+        protocol: &[u8],
+    ) -> Arc<ServerConfig> {
         Server::config_of(&CERTIFIED, version, protocol)
     }
 
@@ -63,11 +84,14 @@ impl Server {
         protocol: &[u8],
     ) -> Arc<ServerConfig> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder =
-            ServerConfig::builder_with_provider(provider).with_protocol_versions(&[version]).unwrap();
+        let builder = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[version])
+            .unwrap();
         let key = PrivateKeyDer::try_from(certified.2.clone()).unwrap();
-        let mut config =
-            builder.with_no_client_auth().with_single_cert(vec![certified.1.clone()], key).unwrap();
+        let mut config = builder
+            .with_no_client_auth()
+            .with_single_cert(vec![certified.1.clone()], key)
+            .unwrap();
         config.alpn_protocols = vec![protocol.to_vec()];
         Arc::new(config)
     }
@@ -141,9 +165,15 @@ fn completed(response: impl Fn(&mut Bench, &mut Server)) -> String {
 
 #[test]
 fn responses_are_whole_however_records_are_cut() {
-    assert_eq!(completed(|bench, server| server.write(bench, GOOD)), "opened 1, 200 x 1, bytes 5, decoded 5");
-    let long =
-        [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9c40\r\n", &[b'x'; 40_000][..]].concat();
+    assert_eq!(
+        completed(|bench, server| server.write(bench, GOOD)),
+        "opened 1, 200 x 1, bytes 5, decoded 5"
+    );
+    let long = [
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9c40\r\n",
+        &[b'x'; 40_000][..],
+    ]
+    .concat();
     let long = [&long[..], b"\r\n0\r\n\r\n"].concat();
     let books = completed(|bench, server| server.write(bench, &long));
     assert_eq!(books, "opened 1, 200 x 1, bytes 40000, decoded 40000");
@@ -160,9 +190,15 @@ fn an_end_that_tls_has_not_announced_is_no_end_of_a_body() {
             bench.end();
         })
     };
-    assert_eq!(announced(until_end), "opened 1, 200 x 1, bytes 5, decoded 5");
+    assert_eq!(
+        announced(until_end),
+        "opened 1, 200 x 1, bytes 5, decoded 5"
+    );
     assert_eq!(announced(short), "opened 1, body closed-early x 1");
-    assert_eq!(announced(b"HTTP/1.1 200"), "opened 1, head closed-early x 1");
+    assert_eq!(
+        announced(b"HTTP/1.1 200"),
+        "opened 1, head closed-early x 1"
+    );
     let cut_off = |bytes: &'static [u8]| {
         completed(move |bench, server| {
             server.write(bench, bytes);
@@ -172,16 +208,27 @@ fn an_end_that_tls_has_not_announced_is_no_end_of_a_body() {
     assert_eq!(cut_off(until_end), "opened 1, body closed-early x 1");
     assert_eq!(cut_off(short), "opened 1, body closed-early x 1");
     // No response was outstanding, so the end of an idle connection is the server's choice.
-    assert_eq!(cut_off(GOOD), "opened 1, 200 x 1, bytes 5, idle closed x 1, decoded 5");
+    assert_eq!(
+        cut_off(GOOD),
+        "opened 1, 200 x 1, bytes 5, idle closed x 1, decoded 5"
+    );
 }
 
 #[test]
 fn what_follows_a_close_notify_is_never_looked_at() {
     let books = completed(|bench, server| {
-        let records = [server.encrypted(GOOD), server.close_notify(), vec![0; 20_000]].concat();
+        let records = [
+            server.encrypted(GOOD),
+            server.close_notify(),
+            vec![0; 20_000],
+        ]
+        .concat();
         bench.hear(&records);
     });
-    assert_eq!(books, "opened 1, 200 x 1, bytes 5, idle closed x 1, decoded 5");
+    assert_eq!(
+        books,
+        "opened 1, 200 x 1, bytes 5, idle closed x 1, decoded 5"
+    );
 }
 
 #[test]
@@ -199,7 +246,10 @@ fn a_response_before_a_flaw_counts() {
 fn greeted(bytes: &[u8]) -> (String, String) {
     let run = |cut| {
         let mut bench = Bench::new(&get(), HTTP1, Some(client(HTTP1)), (cut, 1));
-        assert!(bench.said().starts_with(&[22, 3, 1]), "a handshake's record");
+        assert!(
+            bench.said().starts_with(&[22, 3, 1]),
+            "a handshake's record"
+        );
         bench.hear(bytes);
         bench.end();
         bench
@@ -212,14 +262,21 @@ fn greeted(bytes: &[u8]) -> (String, String) {
 fn what_is_no_handshake_is_said_in_words() {
     let plain = greeted(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(plain.0, "opened 0, tls tls x 1");
-    assert!(plain.1.contains("not TLS") && plain.1.contains("plain"), "{}", plain.1);
+    assert!(
+        plain.1.contains("not TLS") && plain.1.contains("plain"),
+        "{}",
+        plain.1
+    );
     let alert = greeted(&[21, 3, 3, 0, 2, 2, 40]);
     assert_eq!(alert.0, "opened 0, tls tls x 1");
     assert!(alert.1.contains("handshake_failure"), "{}", alert.1);
     let version = greeted(&[21, 3, 3, 0, 2, 2, 70]);
     assert!(version.1.contains("TLS 1.2"), "{}", version.1);
     // A record that ends in the middle.
-    assert_eq!(greeted(&[22, 3, 3, 0, 90, 2]).0, "opened 0, tls closed-early x 1");
+    assert_eq!(
+        greeted(&[22, 3, 3, 0, 90, 2]).0,
+        "opened 0, tls closed-early x 1"
+    );
     assert_eq!(greeted(&[]).0, "opened 0, tls closed-early x 1");
 }
 
@@ -227,7 +284,12 @@ fn what_is_no_handshake_is_said_in_words() {
 fn what_is_wrong_with_a_certificate_is_said_in_words() {
     for (expired, by_itself, name, words) in [
         (true, false, NAME, ["has expired", "days ago"]),
-        (false, true, NAME, ["not signed by a trusted authority", "by itself"]),
+        (
+            false,
+            true,
+            NAME,
+            ["not signed by a trusted authority", "by itself"],
+        ),
         (false, false, "other.test", ["another name", "other.test"]),
     ] {
         let certified = certified(expired, by_itself);
@@ -239,7 +301,10 @@ fn what_is_wrong_with_a_certificate_is_said_in_words() {
         server.0.process_new_packets().unwrap();
         bench.hear(&server.records());
         let slice = bench.slice();
-        assert_eq!((slice.errors[0].phase, slice.errors[0].cause), (Phase::Tls, Cause::Certificate));
+        assert_eq!(
+            (slice.errors[0].phase, slice.errors[0].cause),
+            (Phase::Tls, Cause::Certificate)
+        );
         let said = slice.tls_error.unwrap();
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
     }
@@ -247,7 +312,10 @@ fn what_is_wrong_with_a_certificate_is_said_in_words() {
 
 #[test]
 fn a_long_request_is_written_as_the_socket_takes_it() {
-    let request = RequestSpec { body: vec![b'x'; 1 << 20], ..RequestSpec::new("POST", "/", NAME) };
+    let request = RequestSpec {
+        body: vec![b'x'; 1 << 20],
+        ..RequestSpec::new("POST", "/", NAME)
+    };
     let mut bench = Bench::new(&request, HTTP1, Some(client(HTTP1)), (Cut::Whole, 1));
     Server::new(&Server::config(VERSIONS[1], b"http/1.1")).read(&mut bench);
     // If the socket is full, the request is still being written, and only a part of it is in memory.
@@ -266,9 +334,21 @@ fn trusting_itself(names: &str, client: Option<ClientCertificate>) -> (Certified
     parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let certificate = parameters.self_signed(&key).unwrap();
     let trust = Trust::Authorities(certificate.pem().into_bytes());
-    let tls = TlsSpec { server_name: names.into(), trust, resumption: true, client };
+    let tls = TlsSpec {
+        server_name: names.into(),
+        trust,
+        resumption: true,
+        client,
+    };
     let settings = trust::settings(&tls, HTTP1).unwrap();
-    ((certificate.pem(), certificate.der().clone(), key.serialize_der()), settings)
+    (
+        (
+            certificate.pem(),
+            certificate.der().clone(),
+            key.serialize_der(),
+        ),
+        settings,
+    )
 }
 
 #[test]
@@ -303,8 +383,10 @@ fn sends_a_client_certificate_to_servers_that_ask() {
     let key = rcgen::KeyPair::generate().unwrap();
     let certificate = rcgen::CertificateParams::new(vec!["client".to_string()]).unwrap();
     let certificate = certificate.self_signed(&key).unwrap();
-    let client =
-        ClientCertificate { chain: certificate.pem().into_bytes(), key: key.serialize_pem().into_bytes() };
+    let client = ClientCertificate {
+        chain: certificate.pem().into_bytes(),
+        key: key.serialize_pem().into_bytes(),
+    };
     assert!(!format!("{client:?}").contains("PRIVATE"), "no key in logs");
     for version in VERSIONS {
         for client in [None, Some(client.clone())] {
@@ -332,12 +414,18 @@ fn asking(
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut roots = rustls::RootCertStore::empty();
     roots.add(authority.clone()).unwrap();
-    let verifier =
-        rustls::server::WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
-    let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[version]).unwrap();
+    let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(
+        Arc::new(roots),
+        provider.clone(),
+    );
+    let builder = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[version])
+        .unwrap();
     let key = PrivateKeyDer::try_from(certified.2.clone()).unwrap();
     let builder = builder.with_client_cert_verifier(verifier.build().unwrap());
-    let mut config = builder.with_single_cert(vec![certified.1.clone()], key).unwrap();
+    let mut config = builder
+        .with_single_cert(vec![certified.1.clone()], key)
+        .unwrap();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Arc::new(config)
 }
@@ -347,15 +435,31 @@ fn refuses_a_client_certificate_without_its_key() {
     let key = rcgen::KeyPair::generate().unwrap();
     let certificate = rcgen::CertificateParams::new(vec!["client".to_string()]).unwrap();
     let chain = certificate.self_signed(&key).unwrap().pem().into_bytes();
-    let other = rcgen::KeyPair::generate().unwrap().serialize_pem().into_bytes();
+    let other = rcgen::KeyPair::generate()
+        .unwrap()
+        .serialize_pem()
+        .into_bytes();
     let encrypted =
-        b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n".to_vec();
-    for (key, said) in
-        [(other, "not that of the certificate"), (encrypted, "encrypted"), (chain.clone(), "no private key")]
-    {
-        let client = Some(ClientCertificate { chain: chain.clone(), key });
-        let tls = TlsSpec { server_name: NAME.into(), trust: Trust::Anything, resumption: true, client };
-        let error = trust::settings(&tls, HTTP1).expect_err("it is refused").to_string();
+        b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"
+            .to_vec();
+    for (key, said) in [
+        (other, "not that of the certificate"),
+        (encrypted, "encrypted"),
+        (chain.clone(), "no private key"),
+    ] {
+        let client = Some(ClientCertificate {
+            chain: chain.clone(),
+            key,
+        });
+        let tls = TlsSpec {
+            server_name: NAME.into(),
+            trust: Trust::Anything,
+            resumption: true,
+            client,
+        };
+        let error = trust::settings(&tls, HTTP1)
+            .expect_err("it is refused")
+            .to_string();
         assert!(error.contains(said), "{error}");
     }
 }

@@ -77,18 +77,30 @@ struct World {
 }
 
 impl End {
-    fn new(socket: u64, server: Option<&Arc<ServerConfig>>, nature: Nature, deeds: &mut Deeds) -> End {
+    fn new(
+        socket: u64,
+        server: Option<&Arc<ServerConfig>>,
+        nature: Nature,
+        deeds: &mut Deeds,
+    ) -> End {
         let tls = server.map(|config| {
             let mut tls = ServerConnection::new(config.clone()).unwrap();
             tls.set_buffer_limit(None);
             tls
         });
-        End { socket, tls, peer: Peer::new(nature, deeds), ..End::default() }
+        End {
+            socket,
+            tls,
+            peer: Peer::new(nature, deeds),
+            ..End::default()
+        }
     }
 
     /// Handles bytes that the engine has written.
     fn take(&mut self, mut bytes: &[u8], deeds: &mut Deeds) {
-        let Some(tls) = &mut self.tls else { return self.peer.hear(bytes, deeds) };
+        let Some(tls) = &mut self.tls else {
+            return self.peer.hear(bytes, deeds);
+        };
         let mut plain = Vec::new();
         while !bytes.is_empty() {
             // This fails if the engine has reported an unrecoverable error.
@@ -108,8 +120,11 @@ impl End {
                 Some(tls) => tls.writer().write_all(&bytes).unwrap(),
                 None => self.wire.extend(bytes),
             }
-            self.tls.iter_mut().for_each(|tls| records(tls, &mut self.wire));
-            self.ends.extend(end.map(|is_good| (self.arrived + self.wire.len(), is_good)));
+            self.tls
+                .iter_mut()
+                .for_each(|tls| records(tls, &mut self.wire));
+            self.ends
+                .extend(end.map(|is_good| (self.arrived + self.wire.len(), is_good)));
         }
         if let Some(tls) = &mut self.tls {
             if self.peer.ending == Some(Ending::Closes) {
@@ -128,19 +143,28 @@ fn records(tls: &mut ServerConnection, wire: &mut Vec<u8>) {
 
 /// TLS settings of both sides.
 static SECURE: LazyLock<(TlsSettings, Arc<ServerConfig>)> = LazyLock::new(|| {
-    (client(Protocol::Http2 { streams: 1 }), Server::config(&rustls::version::TLS13, b"h2"))
+    (
+        client(Protocol::Http2 { streams: 1 }),
+        Server::config(&rustls::version::TLS13, b"h2"),
+    )
 });
 
 impl World {
     fn new(seed: u64) -> World {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let fresh = rng.random_bool(0.2);
-        let lanes = if fresh { 1 } else { [1, 3, 10][rng.random_range(0..3)] };
+        let lanes = if fresh {
+            1
+        } else {
+            [1, 3, 10][rng.random_range(0..3)]
+        };
         let secure = rng.random_bool(0.5).then(|| SECURE.clone());
         let body = [0, 0, 300, 100_000][rng.random_range(0..4)];
         let method = if body > 0 { "POST" } else { "GET" };
-        let request =
-            RequestSpec { body: vec![b'y'; body], ..RequestSpec::new(method, "/", "proofload.test") };
+        let request = RequestSpec {
+            body: vec![b'y'; body],
+            ..RequestSpec::new(method, "/", "proofload.test")
+        };
         let settings = WorkerSettings {
             tls: secure.as_ref().map(|(client, _)| client.clone()),
             fresh,
@@ -160,21 +184,40 @@ impl World {
             deeds.allow(&[Cause::Timeout, Cause::Abandoned], u64::MAX);
         }
         let rate = Rate::Constant(10f64.powf(rng.random_range(1.0..3.0)));
-        let pace = SharedPace { rate, process: ArrivalProcess::Poisson, seed };
+        let pace = SharedPace {
+            rate,
+            process: ArrivalProcess::Poisson,
+            seed,
+        };
         let pacer = rng.random_bool(0.4).then(|| Pacer::new(pace, 0, 1));
         let connections = rng.random_range(1..=4);
         let server = secure.map(|(_, server)| server);
-        let ends =
-            (0..connections).map(|_| End::new(0, server.as_ref(), nature, &mut Deeds::default())).collect();
+        let ends = (0..connections)
+            .map(|_| End::new(0, server.as_ref(), nature, &mut Deeds::default()))
+            .collect();
         let worker = Worker::new(settings, sampler, pacer, connections);
         let (events, now_ns) = (BTreeMap::new(), 1_000_000_000);
-        World { rng, now_ns, worker, server, nature, deeds, whole: (0, 0), ends, events, numbers: 0 }
+        World {
+            rng,
+            now_ns,
+            worker,
+            server,
+            nature,
+            deeds,
+            whole: (0, 0),
+            ends,
+            events,
+            numbers: 0,
+        }
     }
 
     fn after(&mut self, limit_ns: u64, index: usize, event: Event) {
         self.numbers += 1;
         let at_ns = self.now_ns + self.rng.random_range(0..limit_ns);
-        self.events.insert((at_ns, self.numbers), (index, self.ends[index].socket, event));
+        self.events.insert(
+            (at_ns, self.numbers),
+            (index, self.ends[index].socket, event),
+        );
     }
 
     /// Performs the worker's action as a driver does.
@@ -209,10 +252,22 @@ impl World {
     }
 
     fn write(&mut self, index: usize) -> Action {
-        while let Some(bytes) = self.worker.output(index).filter(|_| !self.ends[index].is_blocked) {
-            assert!(bytes.len() <= OUTPUT_MAX, "{} bytes wait to be written", bytes.len());
+        while let Some(bytes) = self
+            .worker
+            .output(index)
+            .filter(|_| !self.ends[index].is_blocked)
+        {
+            assert!(
+                bytes.len() <= OUTPUT_MAX,
+                "{} bytes wait to be written",
+                bytes.len()
+            );
             let is_full = self.rng.random_bool(0.05);
-            let count = if is_full { self.rng.random_range(0..=bytes.len()) } else { bytes.len() };
+            let count = if is_full {
+                self.rng.random_range(0..=bytes.len())
+            } else {
+                bytes.len()
+            };
             self.ends[index].take(&bytes[..count], &mut self.deeds);
             self.worker.wrote(index, count);
             if is_full {
@@ -245,7 +300,11 @@ impl World {
             }
             Event::Writable => {
                 end.is_blocked = false;
-                if self.worker.output(index).is_some() { Action::Send } else { Action::Wait }
+                if self.worker.output(index).is_some() {
+                    Action::Send
+                } else {
+                    Action::Wait
+                }
             }
             Event::Moves => {
                 end.is_moving = false;
@@ -265,7 +324,9 @@ impl World {
         let end = &mut self.ends[index];
         let count = match end.wire.len() {
             0 => match end.peer.ending.take() {
-                Some(Ending::Resets) => return self.worker.failed(index, self.now_ns, Cause::Reset),
+                Some(Ending::Resets) => {
+                    return self.worker.failed(index, self.now_ns, Cause::Reset);
+                }
                 Some(_) => return self.worker.ended(index, self.now_ns),
                 None => return Action::Wait,
             },
@@ -278,7 +339,12 @@ impl World {
             let at = self.rng.random_range(0..count);
             piece[at] ^= 0x20;
             // The changed byte may belong to the length of a record, whose end the engine then waits for.
-            let causes = [Cause::Tls, Cause::Certificate, Cause::Timeout, Cause::Abandoned];
+            let causes = [
+                Cause::Tls,
+                Cause::Certificate,
+                Cause::Timeout,
+                Cause::Abandoned,
+            ];
             self.deeds.allow(&causes, u64::MAX);
             end.peer.is_mute = true;
         }
@@ -315,7 +381,11 @@ impl World {
             while let Some((index, act)) = self.worker.start_next(self.now_ns) {
                 self.perform(index, act);
             }
-            let lag_ns = if self.rng.random_bool(0.02) { self.rng.random_range(0..LAG_MAX_NS) } else { 0 };
+            let lag_ns = if self.rng.random_bool(0.02) {
+                self.rng.random_range(0..LAG_MAX_NS)
+            } else {
+                0
+            };
             let limit_ns = self.worker.wake_ns().min(next_tick_ns).max(self.now_ns);
             match self.events.first_entry() {
                 Some(entry) if entry.key().0 <= limit_ns => {
@@ -335,7 +405,11 @@ impl World {
             true => Until::Requests(self.rng.random_range(1..60)),
             false => Until::Elapsed(Duration::from_millis(self.rng.random_range(0..150))),
         };
-        let allowance = if let Until::Requests(total) = until { Some(total) } else { None };
+        let allowance = if let Until::Requests(total) = until {
+            Some(total)
+        } else {
+            None
+        };
         self.worker.prepare(self.now_ns, allowance);
         self.pump(Worker::is_prepared);
         self.worker.open_window(self.now_ns, until);
@@ -354,15 +428,35 @@ impl World {
     fn check(&self, slice: &Counts) {
         let lost = slice.timed_out + slice.broken + slice.unfinished;
         assert_eq!(slice.sent, slice.responses + lost);
-        assert_eq!((slice.latency.count(), slice.latency.censored()), (slice.sent, lost));
-        assert_eq!((slice.first_byte.count(), self.worker.in_flight), (slice.sent, 0));
+        assert_eq!(
+            (slice.latency.count(), slice.latency.censored()),
+            (slice.sent, lost)
+        );
+        assert_eq!(
+            (slice.first_byte.count(), self.worker.in_flight),
+            (slice.sent, 0)
+        );
         if let Some(open) = &slice.open {
-            assert_eq!((open.intended, open.response.count()), (slice.sent + open.unsent, open.intended));
+            assert_eq!(
+                (open.intended, open.response.count()),
+                (slice.sent + open.unsent, open.intended)
+            );
         }
         let (whole, good) = self.whole;
-        assert!(slice.responses <= whole, "{} responses, {whole} whole ones arrived", slice.responses);
-        assert!(slice.successful <= good, "{} successful, {good} good ones arrived", slice.successful);
-        assert!(whole - slice.responses <= lost, "{whole} whole ones arrived: {slice:?}");
+        assert!(
+            slice.responses <= whole,
+            "{} responses, {whole} whole ones arrived",
+            slice.responses
+        );
+        assert!(
+            slice.successful <= good,
+            "{} successful, {good} good ones arrived",
+            slice.successful
+        );
+        assert!(
+            whole - slice.responses <= lost,
+            "{whole} whole ones arrived: {slice:?}"
+        );
     }
 }
 
@@ -375,25 +469,51 @@ fn run(seed: u64) -> Sum {
         let slice = world.slice();
         world.check(&slice);
         sent += slice.sent;
-        slice.errors.iter().for_each(|error| *caused.entry(error.cause).or_default() += error.count);
+        slice
+            .errors
+            .iter()
+            .for_each(|error| *caused.entry(error.cause).or_default() += error.count);
         let (handshakes, resumed) = (slice.handshake.count(), slice.tls_resumed);
-        let figures = [("responses", slice.responses), ("handshakes", handshakes), ("resumed", resumed)];
+        let figures = [
+            ("responses", slice.responses),
+            ("handshakes", handshakes),
+            ("resumed", resumed),
+        ];
         sum = add(sum, summed(&slice, figures));
     }
     for (cause, count) in caused {
         let may = world.deeds.may.get(&cause).copied().unwrap_or_default();
-        assert!(count <= may, "{count} x {cause}, for which there was reason {may} times: {sum:?}");
+        assert!(
+            count <= may,
+            "{count} x {cause}, for which there was reason {may} times: {sum:?}"
+        );
     }
-    assert!(world.deeds.seen <= sent, "{} requests came, {sent} were sent", world.deeds.seen);
+    assert!(
+        world.deeds.seen <= sent,
+        "{} requests came, {sent} were sent",
+        world.deeds.seen
+    );
     sum
 }
 
 #[test]
 fn every_request_ends_once_whatever_a_server_of_streams_does() {
-    let Some(sum) = run_seeds("whatever_a_server_of_streams_does", SEEDS, run) else { return };
-    assert!(sum["responses"] > 10_000 && sum["handshakes"] > 1000 && sum["resumed"] > 1000, "{sum:?}");
-    const WITHIN: [&str; 7] =
-        ["closed-early", "reset", "tls", "malformed", "stream-reset", "stream-refused", "timeout"];
+    let Some(sum) = run_seeds("whatever_a_server_of_streams_does", SEEDS, run) else {
+        return;
+    };
+    assert!(
+        sum["responses"] > 10_000 && sum["handshakes"] > 1000 && sum["resumed"] > 1000,
+        "{sum:?}"
+    );
+    const WITHIN: [&str; 7] = [
+        "closed-early",
+        "reset",
+        "tls",
+        "malformed",
+        "stream-reset",
+        "stream-refused",
+        "timeout",
+    ];
     let happens: [(&str, &[&str]); 7] = [
         ("connect", &["timeout"]),
         ("tls", &["tls"]),

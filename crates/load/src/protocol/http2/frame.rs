@@ -48,7 +48,12 @@ impl Http2Frame {
     pub(super) fn read(head: [u8; HEAD_BYTES]) -> Http2Frame {
         let [a, b, c, kind, flags, rest @ ..] = head;
         let stream = u32::from_be_bytes(rest) & 0x7fff_ffff;
-        Http2Frame { length: u32::from_be_bytes([0, a, b, c]) as usize, kind, flags, stream }
+        Http2Frame {
+            length: u32::from_be_bytes([0, a, b, c]) as usize,
+            kind,
+            flags,
+            stream,
+        }
     }
 
     pub(super) fn has(&self, flag: u8) -> bool {
@@ -67,5 +72,7 @@ pub(super) fn push(output: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, paylo
 
 /// Parses the first four bytes as a number.
 pub(super) fn number(payload: &[u8]) -> Option<u32> {
-    payload.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
+    payload
+        .first_chunk()
+        .map(|bytes| u32::from_be_bytes(*bytes))
 }

@@ -20,7 +20,8 @@ impl Http2 {
                 let Some(head) = gather(&mut self.reading.held, &mut bytes, HEAD_BYTES) else {
                     return Ok(());
                 };
-                let frame = Http2Frame::read(*head.first_chunk().expect("as many as were gathered"));
+                let frame =
+                    Http2Frame::read(*head.first_chunk().expect("as many as were gathered"));
                 self.reading.held.clear();
                 self.begin_frame(frame, recorder)?;
                 self.reading.frame = Some(frame);
@@ -47,22 +48,29 @@ impl Http2 {
 
     /// Checks a frame by its head.
     fn begin_frame(&mut self, frame: Http2Frame, recorder: &mut Recorder<'_>) -> Heard {
-        let continues = self.reading.open_block.as_ref().map(|(begun, _)| begun.stream);
+        let continues = self
+            .reading
+            .open_block
+            .as_ref()
+            .map(|(begun, _)| begun.stream);
         let is_in_order = match continues {
             Some(stream) => frame.kind == CONTINUATION && frame.stream == stream,
             None => frame.kind != CONTINUATION,
         };
         // The beginning of a status line, read as the head of a frame.
-        let is_status_line =
-            (frame.length, frame.kind, frame.flags) == (usize::from_be_bytes(*b"\0\0\0\0\0HTT"), b'P', b'/');
+        let is_status_line = (frame.length, frame.kind, frame.flags)
+            == (usize::from_be_bytes(*b"\0\0\0\0\0HTT"), b'P', b'/');
         if is_status_line && self.peer.streams.is_none() {
             return Err(Cause::SpeaksHttp1);
         }
         // The settings must come first. A GOAWAY as first frame is allowed, to distinguish it from another
         // protocol.
-        let is_greeting =
-            matches!(frame.kind, SETTINGS | GOAWAY) && (frame.kind, frame.flags & ACK) != (SETTINGS, ACK);
-        let is_of_stream = matches!(frame.kind, DATA | HEADERS | PRIORITY | RST_STREAM | CONTINUATION);
+        let is_greeting = matches!(frame.kind, SETTINGS | GOAWAY)
+            && (frame.kind, frame.flags & ACK) != (SETTINGS, ACK);
+        let is_of_stream = matches!(
+            frame.kind,
+            DATA | HEADERS | PRIORITY | RST_STREAM | CONTINUATION
+        );
         let is_of_connection = matches!(frame.kind, SETTINGS | PING | GOAWAY);
         demand(
             frame.length <= PAYLOAD_MAX
@@ -72,7 +80,11 @@ impl Http2 {
                 && !(is_of_connection && frame.stream != 0)
                 && frame.kind != PUSH_PROMISE,
         )?;
-        if frame.kind == DATA { self.begin_data(frame, recorder) } else { Ok(()) }
+        if frame.kind == DATA {
+            self.begin_data(frame, recorder)
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether a frame belongs to a stream that was not begun.
@@ -80,7 +92,12 @@ impl Http2 {
         frame.kind != PRIORITY && (frame.stream >= self.next || frame.stream.is_multiple_of(2))
     }
 
-    fn end_frame(&mut self, frame: Http2Frame, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
+    fn end_frame(
+        &mut self,
+        frame: Http2Frame,
+        payload: &[u8],
+        recorder: &mut Recorder<'_>,
+    ) -> Heard {
         match frame.kind {
             HEADERS => {
                 let fragment = fragment(frame, payload).ok_or(Cause::Malformed)?;
@@ -103,7 +120,9 @@ impl Http2 {
                 Ok(())
             }
             RST_STREAM => {
-                let code = number(payload).filter(|_| payload.len() == 4).ok_or(Cause::Malformed)?;
+                let code = number(payload)
+                    .filter(|_| payload.len() == 4)
+                    .ok_or(Cause::Malformed)?;
                 self.was_reset(frame.stream, code, recorder);
                 Ok(())
             }
@@ -126,10 +145,16 @@ impl Http2 {
     /// Handles a complete block of fields. It is decoded even if no stream waits for it, because later blocks
     /// refer to it.
     fn block(&mut self, frame: Http2Frame, block: &[u8], recorder: &mut Recorder<'_>) -> Heard {
-        if self.decoder.decode(block).map_err(|Undecodable| Cause::Malformed)? {
+        if self
+            .decoder
+            .decode(block)
+            .map_err(|Undecodable| Cause::Malformed)?
+        {
             self.shape = ResponseShape::of(&self.decoder.fields);
         }
-        let Some(index) = self.find(frame.stream) else { return Ok(()) };
+        let Some(index) = self.find(frame.stream) else {
+            return Ok(());
+        };
         let stream = &mut self.streams[index];
         stream.request.received(recorder.now_ns);
         let ends = frame.has(END_STREAM);
@@ -137,13 +162,19 @@ impl Http2 {
             (ResponseShape::Interim, false) if !ends => return Ok(()),
             (ResponseShape::Head { status, length }, false) => {
                 (stream.status, stream.length, stream.has_head) = (status, length, true);
-                let (name, mut headers) = (|name| str::from_utf8(name).unwrap_or_default(), Vec::new());
+                let (name, mut headers) =
+                    (|name| str::from_utf8(name).unwrap_or_default(), Vec::new());
                 if recorder.check.reads_fields(stream.request.choice.endpoint) {
                     let fields = self.decoder.fields.iter().skip(1);
-                    headers
-                        .extend(fields.map(|field| httparse::Header { name: name(field.0), value: field.1 }));
+                    headers.extend(fields.map(|field| httparse::Header {
+                        name: name(field.0),
+                        value: field.1,
+                    }));
                 }
-                (&mut stream.request, &mut *recorder.check).head(&ResponseHead { status, headers: &headers });
+                (&mut stream.request, &mut *recorder.check).head(&ResponseHead {
+                    status,
+                    headers: &headers,
+                });
                 None
             }
             (ResponseShape::Trailers, true) if ends => None,
@@ -169,14 +200,22 @@ impl Http2 {
             let more = std::mem::take(&mut self.unopened);
             push(&mut self.output, WINDOW_UPDATE, 0, 0, &more.to_be_bytes());
         }
-        let Some(index) = self.find(frame.stream) else { return Ok(()) };
+        let Some(index) = self.find(frame.stream) else {
+            return Ok(());
+        };
         let stream = &mut self.streams[index];
         stream.unopened += bytes;
         if !stream.has_head || stream.unopened > WINDOW_BYTES {
             self.lose(index, Cause::Malformed, Some(PROTOCOL_ERROR), recorder);
         } else if stream.unopened > WINDOW_BYTES / 2 && !frame.has(END_STREAM) {
             let more = std::mem::take(&mut stream.unopened);
-            push(&mut self.output, WINDOW_UPDATE, 0, frame.stream, &more.to_be_bytes());
+            push(
+                &mut self.output,
+                WINDOW_UPDATE,
+                0,
+                frame.stream,
+                &more.to_be_bytes(),
+            );
         }
         Ok(())
     }
@@ -198,9 +237,17 @@ impl Http2 {
                 padding.into()
             }
         };
-        let content = self.reading.left.checked_sub(padding).ok_or(Cause::Malformed)?;
+        let content = self
+            .reading
+            .left
+            .checked_sub(padding)
+            .ok_or(Cause::Malformed)?;
         let (piece, rest) = bytes.split_at(content.min(bytes.len()));
-        let skipped = if piece.len() == content { padding.min(rest.len()) } else { 0 };
+        let skipped = if piece.len() == content {
+            padding.min(rest.len())
+        } else {
+            0
+        };
         *bytes = &rest[skipped..];
         self.reading.left -= piece.len() + skipped;
         self.reading.padding = Some(padding - skipped);
@@ -225,14 +272,20 @@ impl Http2 {
     /// stream with `NO_ERROR` (RFC 9113, section 8.1). A response of known length is complete if all of it
     /// has arrived. Without a length that cannot be determined.
     fn was_reset(&mut self, number: u32, code: u32, recorder: &mut Recorder<'_>) {
-        let Some(index) = self.find(number) else { return };
+        let Some(index) = self.find(number) else {
+            return;
+        };
         let stream = &mut self.streams[index];
         let is_whole = stream.has_head && stream.length == Some(stream.body_bytes);
         if code == NO_ERROR && is_whole {
             stream.upload = 0..0;
             return self.complete(index, recorder);
         }
-        let cause = if code == REFUSED_STREAM { Cause::StreamRefused } else { Cause::StreamReset };
+        let cause = if code == REFUSED_STREAM {
+            Cause::StreamRefused
+        } else {
+            Cause::StreamReset
+        };
         self.lose(index, cause, None, recorder);
     }
 
@@ -253,9 +306,11 @@ impl Http2 {
                 SETTINGS_ENABLE_PUSH => demand(value == 0)?,
                 SETTINGS_MAX_CONCURRENT_STREAMS => self.peer.streams = Some(value as usize),
                 SETTINGS_INITIAL_WINDOW_SIZE => {
-                    let more =
-                        i64::from(value) - std::mem::replace(&mut self.peer.stream_window, value.into());
-                    self.streams.iter_mut().for_each(|stream| stream.window += more);
+                    let more = i64::from(value)
+                        - std::mem::replace(&mut self.peer.stream_window, value.into());
+                    self.streams
+                        .iter_mut()
+                        .for_each(|stream| stream.window += more);
                     let widest = self.streams.iter().map(|stream| stream.window).max();
                     demand(i64::from(value).max(widest.unwrap_or(0)) <= WINDOW_MAX)?;
                 }
@@ -278,8 +333,14 @@ impl Http2 {
 
     /// Streams after the last one named were not processed (RFC 9113, section 6.8).
     fn goes_away(&mut self, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
-        let (last, code) = number(payload).zip(payload.get(4..).and_then(number)).ok_or(Cause::Malformed)?;
-        self.leaving = Some(if code == NO_ERROR { Leaving::InOrder } else { Leaving::WithError });
+        let (last, code) = number(payload)
+            .zip(payload.get(4..).and_then(number))
+            .ok_or(Cause::Malformed)?;
+        self.leaving = Some(if code == NO_ERROR {
+            Leaving::InOrder
+        } else {
+            Leaving::WithError
+        });
         let last = last & 0x7fff_ffff;
         let seen = self.streams.partition_point(|stream| stream.number <= last);
         for stream in self.streams.drain(seen..) {
@@ -289,7 +350,10 @@ impl Http2 {
     }
 
     fn widen(&mut self, frame: Http2Frame, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
-        let more = number(payload).filter(|_| payload.len() == 4).ok_or(Cause::Malformed)? & 0x7fff_ffff;
+        let more = number(payload)
+            .filter(|_| payload.len() == 4)
+            .ok_or(Cause::Malformed)?
+            & 0x7fff_ffff;
         demand(frame.stream == 0 || !self.is_idle(frame))?;
         let is_allowed = |window: i64| more > 0 && window <= WINDOW_MAX;
         if frame.stream == 0 {
@@ -312,7 +376,11 @@ fn demand(is_so: bool) -> Heard {
 }
 
 /// Returns `wanted` bytes once they have arrived, in place or assembled from pieces.
-fn gather<'a, 'b: 'a>(held: &'a mut Vec<u8>, bytes: &mut &'b [u8], wanted: usize) -> Option<&'a [u8]> {
+fn gather<'a, 'b: 'a>(
+    held: &'a mut Vec<u8>,
+    bytes: &mut &'b [u8],
+    wanted: usize,
+) -> Option<&'a [u8]> {
     let (piece, rest) = bytes.split_at((wanted - held.len()).min(bytes.len()));
     *bytes = rest;
     if piece.len() == wanted {
@@ -328,5 +396,9 @@ fn fragment(frame: Http2Frame, mut payload: &[u8]) -> Option<&[u8]> {
         let (&padding, rest) = payload.split_first()?;
         payload = rest.get(..rest.len().checked_sub(padding.into())?)?;
     }
-    if frame.has(WITH_PRIORITY) { payload.get(5..) } else { Some(payload) }
+    if frame.has(WITH_PRIORITY) {
+        payload.get(5..)
+    } else {
+        Some(payload)
+    }
 }

@@ -91,14 +91,22 @@ pub(super) struct HeaderTable {
 
 impl Default for HeaderTable {
     fn default() -> HeaderTable {
-        HeaderTable { entries: VecDeque::new(), bytes: 0, max: TABLE_BYTES }
+        HeaderTable {
+            entries: VecDeque::new(),
+            bytes: 0,
+            max: TABLE_BYTES,
+        }
     }
 }
 
 impl HeaderTable {
     fn look_up(&self, index: usize) -> Result<(&[u8], &[u8]), Undecodable> {
         match index.checked_sub(1 + STATIC.len()) {
-            Some(place) => self.entries.get(place).map(HeaderEntry::field).ok_or(Undecodable),
+            Some(place) => self
+                .entries
+                .get(place)
+                .map(HeaderEntry::field)
+                .ok_or(Undecodable),
             None => {
                 let (name, value) = STATIC.get(index.wrapping_sub(1)).ok_or(Undecodable)?;
                 Ok((name.as_bytes(), value.as_bytes()))
@@ -258,13 +266,19 @@ impl Encoder {
     pub(super) fn limit(&mut self, bytes: u32) {
         let bytes = (bytes as usize).min(TABLE_BYTES);
         if bytes < self.table.max {
-            self.table = HeaderTable { max: bytes, ..HeaderTable::default() };
+            self.table = HeaderTable {
+                max: bytes,
+                ..HeaderTable::default()
+            };
             self.is_resized = true;
         }
     }
 
     /// Encodes a request. Returns the block and whether encoding it again would give the same block.
-    pub(super) fn encode<'a>(&mut self, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> (&[u8], bool) {
+    pub(super) fn encode<'a>(
+        &mut self,
+        fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    ) -> (&[u8], bool) {
         self.block.clear();
         let known = self.table.entries.len();
         let mut is_same = !self.is_resized;
@@ -280,7 +294,9 @@ impl Encoder {
     }
 
     fn push(&mut self, name: &[u8], value: &[u8]) {
-        let in_static = STATIC.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        let in_static = STATIC
+            .iter()
+            .map(|(name, value)| (name.as_bytes(), value.as_bytes()));
         let in_table = self.table.entries.iter().map(HeaderEntry::field);
         let mut index_of_name = 0;
         for (index, known) in (1..).zip(in_static.chain(in_table)) {
@@ -291,7 +307,10 @@ impl Encoder {
                 index_of_name = index;
             }
         }
-        let entry = HeaderEntry { text: [name, value].concat(), name_bytes: name.len() };
+        let entry = HeaderEntry {
+            text: [name, value].concat(),
+            name_bytes: name.len(),
+        };
         // Paths and lengths usually belong to one request and would fill the table.
         let is_kept = !matches!(name, b":path" | b"content-length")
             && self.table.bytes + entry.size() <= self.table.max;

@@ -5,8 +5,14 @@ use model::header;
 use crate::reader::HEADERS_LIMIT;
 
 /// Fields that are specific to HTTP/1.1 or have their own pseudo-field (RFC 9113, section 8.2.2).
-pub(super) const OF_HTTP1: [&str; 6] =
-    ["host", "connection", "transfer-encoding", "keep-alive", "proxy-connection", "upgrade"];
+pub(super) const OF_HTTP1: [&str; 6] = [
+    "host",
+    "connection",
+    "transfer-encoding",
+    "keep-alive",
+    "proxy-connection",
+    "upgrade",
+];
 
 /// Whether the request rendered as `bytes` can be sent over HTTP/2, to a valid host.
 pub(super) fn has_form(bytes: &[u8]) -> bool {
@@ -26,10 +32,21 @@ pub(super) fn with_fields<const MAX: usize, T>(
 ) -> Option<T> {
     let mut space = [httparse::EMPTY_HEADER; MAX];
     let mut parsed = httparse::Request::new(&mut space);
-    let Ok(httparse::Status::Complete(body_from)) = parsed.parse(bytes) else { return None };
-    let path = parsed.path.filter(|path| path.starts_with('/') || *path == "*")?;
-    let host = parsed.headers.iter().find(|field| header::is_same(field.name, "host"))?;
-    let names: Vec<_> = parsed.headers.iter().map(|field| header::key(field.name)).collect();
+    let Ok(httparse::Status::Complete(body_from)) = parsed.parse(bytes) else {
+        return None;
+    };
+    let path = parsed
+        .path
+        .filter(|path| path.starts_with('/') || *path == "*")?;
+    let host = parsed
+        .headers
+        .iter()
+        .find(|field| header::is_same(field.name, "host"))?;
+    let names: Vec<_> = parsed
+        .headers
+        .iter()
+        .map(|field| header::key(field.name))
+        .collect();
     let mut fields = vec![
         (&b":method"[..], parsed.method?.as_bytes()),
         (b":scheme", scheme.as_bytes()),

@@ -29,13 +29,17 @@ impl ResponseShape {
                 // Before all other fields, and only once.
                 b":status" if number == 0 => status = decimal(value).filter(|_| value.len() == 3),
                 b"content-length" => match decimal(value) {
-                    Some(bytes) if length.is_none_or(|known| known == bytes) => length = Some(bytes),
+                    Some(bytes) if length.is_none_or(|known| known == bytes) => {
+                        length = Some(bytes)
+                    }
                     _ => return ResponseShape::Refused(Cause::Malformed),
                 },
                 _ if OF_HTTP1[1..].iter().any(|known| known.as_bytes() == name) => {
                     return ResponseShape::Refused(Cause::Malformed);
                 }
-                _ if !is_name(name) || !is_value(value) => return ResponseShape::Refused(Cause::Malformed),
+                _ if !is_name(name) || !is_value(value) => {
+                    return ResponseShape::Refused(Cause::Malformed);
+                }
                 _ => {}
             }
             if number == 0 && name == b":status" && status.is_none() {
@@ -48,7 +52,10 @@ impl ResponseShape {
             // HTTP/2 has no upgrades.
             Some(..=99 | 101) => ResponseShape::Refused(Cause::Malformed),
             Some(100..=199) => ResponseShape::Interim,
-            Some(status) => ResponseShape::Head { status: status as u16, length },
+            Some(status) => ResponseShape::Head {
+                status: status as u16,
+                length,
+            },
         }
     }
 }
@@ -61,5 +68,7 @@ fn is_name(name: &[u8]) -> bool {
 
 /// Forwarded in HTTP/1.1, these bytes would begin another field or response (RFC 9113, section 8.2.1).
 fn is_value(value: &[u8]) -> bool {
-    !value.iter().any(|byte| matches!(byte, b'\0' | b'\r' | b'\n'))
+    !value
+        .iter()
+        .any(|byte| matches!(byte, b'\0' | b'\r' | b'\n'))
 }

@@ -43,7 +43,12 @@ struct Ended {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    Response { status: u16, ok: bool, body_bytes: u64, in_window: bool },
+    Response {
+        status: u16,
+        ok: bool,
+        body_bytes: u64,
+        in_window: bool,
+    },
     Lost(Cause),
     Left,
 }
@@ -53,7 +58,11 @@ type Sample = (u64, bool);
 
 impl Ended {
     fn status(&self) -> Option<u16> {
-        if let Outcome::Response { status, .. } = self.outcome { Some(status) } else { None }
+        if let Outcome::Response { status, .. } = self.outcome {
+            Some(status)
+        } else {
+            None
+        }
     }
 
     fn latency(&self) -> Sample {
@@ -65,13 +74,17 @@ impl Ended {
     }
 
     fn first_byte(&self) -> Sample {
-        self.first_byte_ns.map_or((self.latency_ns, false), |ns| (ns, true))
+        self.first_byte_ns
+            .map_or((self.latency_ns, false), |ns| (ns, true))
     }
 }
 
 impl Book {
     pub(super) fn new(endpoints: usize) -> Book {
-        Book { contents: vec![Vec::new(); endpoints], ..Book::default() }
+        Book {
+            contents: vec![Vec::new(); endpoints],
+            ..Book::default()
+        }
     }
 
     pub(super) fn error(&mut self, phase: Phase, cause: Cause) {
@@ -79,10 +92,20 @@ impl Book {
     }
 
     /// Records the response to a request, complete at `now_ns`.
-    pub(super) fn completed(&mut self, request: &InFlight, plan: &Plan, sampled: bool, at: (u64, bool)) {
+    pub(super) fn completed(
+        &mut self,
+        request: &InFlight,
+        plan: &Plan,
+        sampled: bool,
+        at: (u64, bool),
+    ) {
         let (now_ns, in_window) = at;
         let endpoint = request.choice.endpoint;
-        let body_bytes = if request.choice.bodiless { 0 } else { plan.content.encoded().len() as u64 };
+        let body_bytes = if request.choice.bodiless {
+            0
+        } else {
+            plan.content.encoded().len() as u64
+        };
         let mut ok = plan.is_good(endpoint);
         if sampled {
             let decoded = plan.content.decoded();
@@ -90,15 +113,35 @@ impl Book {
             ok &= decoded.is_some();
             if let Some((digest, decoded_bytes)) = decoded {
                 let (sha256, encoded_bytes) = (digest.to_string(), body_bytes);
-                self.see(endpoint, ContentSeen { sha256, count: 1, encoded_bytes, decoded_bytes });
+                self.see(
+                    endpoint,
+                    ContentSeen {
+                        sha256,
+                        count: 1,
+                        encoded_bytes,
+                        decoded_bytes,
+                    },
+                );
             }
         }
-        self.end(request, now_ns, Outcome::Response { status: plan.status, ok, body_bytes, in_window });
+        self.end(
+            request,
+            now_ns,
+            Outcome::Response {
+                status: plan.status,
+                ok,
+                body_bytes,
+                in_window,
+            },
+        );
     }
 
     fn see(&mut self, endpoint: u16, seen: ContentSeen) {
         let contents = &mut self.contents[usize::from(endpoint)];
-        match contents.iter().position(|known| known.sha256 == seen.sha256) {
+        match contents
+            .iter()
+            .position(|known| known.sha256 == seen.sha256)
+        {
             Some(index) => contents[index].merge(&seen),
             None if contents.len() < CONTENTS_MAX => contents.push(seen),
             None => {}
@@ -121,22 +164,41 @@ impl Book {
     pub(super) fn compare(&self, slice: &Counts, closely: bool) {
         let all = || self.ended.iter();
         let (responses, in_window, body_bytes) = figures(all());
-        let ok = || all().filter(|ended| matches!(ended.outcome, Outcome::Response { ok: true, .. }));
+        let ok =
+            || all().filter(|ended| matches!(ended.outcome, Outcome::Response { ok: true, .. }));
         let (successful, successful_in_window, _) = figures(ok());
-        let timed_out = all().filter(|ended| ended.outcome == Outcome::Lost(Cause::Timeout)).count() as u64;
+        let timed_out = all()
+            .filter(|ended| ended.outcome == Outcome::Lost(Cause::Timeout))
+            .count() as u64;
         let unfinished = all().filter(|ended| ended.outcome == Outcome::Left).count() as u64;
         let open = slice.open.as_deref();
         for (figure, theirs, ours) in [
             ("sent", slice.sent, self.sent),
             ("ended", self.ended.len() as u64, self.sent),
-            ("in window", open.map_or(slice.sent, |open| open.sent_in_window), self.sent_in_window),
-            ("unsent", open.map_or(0, |open| open.unsent), self.unsent.len() as u64),
+            (
+                "in window",
+                open.map_or(slice.sent, |open| open.sent_in_window),
+                self.sent_in_window,
+            ),
+            (
+                "unsent",
+                open.map_or(0, |open| open.unsent),
+                self.unsent.len() as u64,
+            ),
             ("responses", slice.responses, responses),
             ("responses in window", slice.responses_in_window, in_window),
             ("successful", slice.successful, successful),
-            ("successful in window", slice.successful_in_window, successful_in_window),
+            (
+                "successful in window",
+                slice.successful_in_window,
+                successful_in_window,
+            ),
             ("timed out", slice.timed_out, timed_out),
-            ("broken", slice.broken, self.sent - responses - timed_out - unfinished),
+            (
+                "broken",
+                slice.broken,
+                self.sent - responses - timed_out - unfinished,
+            ),
             ("unfinished", slice.unfinished, unfinished),
             ("opened", slice.connections_opened, self.connections_opened),
             ("reconnects", slice.reconnects, self.reconnects),
@@ -145,18 +207,27 @@ impl Book {
         ] {
             assert_eq!(theirs, ours, "{figure}");
         }
-        let errors: BTreeMap<_, _> =
-            slice.errors.iter().map(|error| ((error.phase, error.cause), error.count)).collect();
+        let errors: BTreeMap<_, _> = slice
+            .errors
+            .iter()
+            .map(|error| ((error.phase, error.cause), error.count))
+            .collect();
         assert_eq!(errors, self.errors);
         let mut statuses = BTreeMap::<u16, u64>::new();
-        all().filter_map(Ended::status).for_each(|status| *statuses.entry(status).or_default() += 1);
+        all()
+            .filter_map(Ended::status)
+            .for_each(|status| *statuses.entry(status).or_default() += 1);
         assert_eq!(slice.status, statuses);
         let unsent = self.unsent.iter().map(|(_, age_ns)| (*age_ns, false));
         agree(&slice.latency, all().map(Ended::latency), closely);
         agree(&slice.first_byte, all().map(Ended::first_byte), closely);
         let none = Latencies::none();
         let response = open.map_or(&none, |open| &open.response);
-        agree(response, all().filter_map(Ended::response).chain(unsent), closely);
+        agree(
+            response,
+            all().filter_map(Ended::response).chain(unsent),
+            closely,
+        );
         assert_eq!(slice.endpoints.len(), self.contents.len());
         for (endpoint, number) in slice.endpoints.iter().zip(0..) {
             self.compare_endpoint(endpoint, number, closely);
@@ -165,42 +236,97 @@ impl Book {
 
     fn compare_endpoint(&self, endpoint: &EndpointCounts, number: u16, closely: bool) {
         let name = &endpoint.name;
-        let all = || self.ended.iter().filter(move |ended| ended.endpoint == number);
+        let all = || {
+            self.ended
+                .iter()
+                .filter(move |ended| ended.endpoint == number)
+        };
         let ok = all().filter(|ended| matches!(ended.outcome, Outcome::Response { ok: true, .. }));
         let (successful, successful_in_window, _) = figures(ok);
-        let theirs = (endpoint.sent, endpoint.successful, endpoint.successful_in_window, endpoint.body_bytes);
-        let ours = (all().count() as u64, successful, successful_in_window, figures(all()).2);
+        let theirs = (
+            endpoint.sent,
+            endpoint.successful,
+            endpoint.successful_in_window,
+            endpoint.body_bytes,
+        );
+        let ours = (
+            all().count() as u64,
+            successful,
+            successful_in_window,
+            figures(all()).2,
+        );
         assert_eq!(theirs, ours, "{name}");
-        assert_eq!(endpoint.contents, self.contents[usize::from(number)], "{name}: what was sampled");
-        let unsent = || self.unsent.iter().filter(move |(of, _)| *of == number).map(|(_, age)| (*age, false));
-        let statuses: BTreeSet<_> = all().map(Ended::status).chain(unsent().map(|_| None)).collect();
-        let theirs: BTreeSet<_> = endpoint.outcomes.iter().map(|outcome| outcome.status).collect();
-        assert_eq!((theirs, endpoint.outcomes.len()), (statuses.clone(), statuses.len()), "{name}");
+        assert_eq!(
+            endpoint.contents,
+            self.contents[usize::from(number)],
+            "{name}: what was sampled"
+        );
+        let unsent = || {
+            self.unsent
+                .iter()
+                .filter(move |(of, _)| *of == number)
+                .map(|(_, age)| (*age, false))
+        };
+        let statuses: BTreeSet<_> = all()
+            .map(Ended::status)
+            .chain(unsent().map(|_| None))
+            .collect();
+        let theirs: BTreeSet<_> = endpoint
+            .outcomes
+            .iter()
+            .map(|outcome| outcome.status)
+            .collect();
+        assert_eq!(
+            (theirs, endpoint.outcomes.len()),
+            (statuses.clone(), statuses.len()),
+            "{name}"
+        );
         for outcome in &endpoint.outcomes {
             let these = all().filter(|ended| ended.status() == outcome.status);
             agree(&outcome.latency, these.clone().map(Ended::latency), closely);
             let unsent = unsent().filter(|_| outcome.status.is_none());
-            agree(&outcome.response, these.filter_map(Ended::response).chain(unsent), closely);
+            agree(
+                &outcome.response,
+                these.filter_map(Ended::response).chain(unsent),
+                closely,
+            );
         }
     }
 }
 
 /// Number of responses, number of those in the window, and bytes of their bodies.
 fn figures<'a>(ended: impl Iterator<Item = &'a Ended>) -> (u64, u64, u64) {
-    ended.fold((0, 0, 0), |(responses, within, bytes), ended| match ended.outcome {
-        Outcome::Response { body_bytes, in_window, .. } => {
-            (responses + 1, within + u64::from(in_window), bytes + body_bytes)
+    ended.fold((0, 0, 0), |(responses, within, bytes), ended| {
+        match ended.outcome {
+            Outcome::Response {
+                body_bytes,
+                in_window,
+                ..
+            } => (
+                responses + 1,
+                within + u64::from(in_window),
+                bytes + body_bytes,
+            ),
+            Outcome::Lost(_) | Outcome::Left => (responses, within, bytes),
         }
-        Outcome::Lost(_) | Outcome::Left => (responses, within, bytes),
     })
 }
 
 fn agree(theirs: &Latencies, ours: impl Iterator<Item = Sample> + Clone, closely: bool) {
     let censored = ours.clone().filter(|(_, is_exact)| !is_exact).count() as u64;
-    assert_eq!((theirs.count(), theirs.censored()), (ours.clone().count() as u64, censored));
+    assert_eq!(
+        (theirs.count(), theirs.censored()),
+        (ours.clone().count() as u64, censored)
+    );
     if closely {
         let mut latencies = Latencies::new();
-        ours.for_each(|(ns, is_exact)| if is_exact { latencies.record(ns) } else { latencies.censor(ns) });
+        ours.for_each(|(ns, is_exact)| {
+            if is_exact {
+                latencies.record(ns)
+            } else {
+                latencies.censor(ns)
+            }
+        });
         assert_eq!(*theirs, latencies);
     }
 }

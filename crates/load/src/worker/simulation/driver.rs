@@ -62,7 +62,10 @@ impl Driver {
 
     fn after(&mut self, delay_ns: u64, index: usize, event: Event) {
         self.numbers += 1;
-        self.events.insert((self.now_ns + delay_ns, self.numbers), (index, self.peers[index].socket, event));
+        self.events.insert(
+            (self.now_ns + delay_ns, self.numbers),
+            (index, self.peers[index].socket, event),
+        );
     }
 
     /// Performs the worker's action as a driver does.
@@ -83,17 +86,28 @@ impl Driver {
             }
         }
         assert_eq!(self.worker.in_flight as usize, self.ledger.in_flight());
-        assert_eq!(self.worker.connections[index].is_busy(), !self.ledger.lines[index].requests.is_empty());
+        assert_eq!(
+            self.worker.connections[index].is_busy(),
+            !self.ledger.lines[index].requests.is_empty()
+        );
         self.server(index);
     }
 
     /// Lets server and network act on connection `index`.
     fn server(&mut self, index: usize) {
-        let (peer, line, nature) = (&mut self.peers[index], &self.ledger.lines[index], self.setting.nature);
+        let (peer, line, nature) = (
+            &mut self.peers[index],
+            &self.ledger.lines[index],
+            self.setting.nature,
+        );
         let responds_ns = peer.consider(line, nature, &mut self.rng);
         let arrives_ns = peer.flow(nature, &mut self.rng);
-        responds_ns.into_iter().for_each(|delay_ns| self.after(delay_ns, index, Event::Responds));
-        arrives_ns.into_iter().for_each(|delay_ns| self.after(delay_ns, index, Event::Arrives));
+        responds_ns
+            .into_iter()
+            .for_each(|delay_ns| self.after(delay_ns, index, Event::Responds));
+        arrives_ns
+            .into_iter()
+            .for_each(|delay_ns| self.after(delay_ns, index, Event::Arrives));
     }
 
     fn start(&mut self, index: usize) -> Action {
@@ -105,7 +119,11 @@ impl Driver {
             true => false,
             false => self.ledger.may_send(self.now_ns),
         };
-        assert!(!(idle && work), "connection {index} could take more: {:?}", self.ledger.lines[index]);
+        assert!(
+            !(idle && work),
+            "connection {index} could take more: {:?}",
+            self.ledger.lines[index]
+        );
         act
     }
 
@@ -132,7 +150,11 @@ impl Driver {
                 return self.fail(index, cause);
             }
             1 => {
-                let cause = if self.rng.random_bool(0.5) { Cause::Refused } else { Cause::Reset };
+                let cause = if self.rng.random_bool(0.5) {
+                    Cause::Refused
+                } else {
+                    Cause::Reset
+                };
                 self.after(delay_ns, index, Event::ConnectFails(cause));
             }
             // No response at all, so it must time out.
@@ -160,15 +182,22 @@ impl Driver {
             Action::Free => Verdict::Answered,
             Action::Wait | Action::Send => Verdict::Nothing,
         };
-        assert_eq!(said, verdict, "connection {index}: {act:?}, {:?}", self.ledger.lines[index]);
+        assert_eq!(
+            said, verdict,
+            "connection {index}: {act:?}, {:?}",
+            self.ledger.lines[index]
+        );
         if verdict != Verdict::Lost {
             return act;
         }
         self.note_begun(index);
         let answering = self.ledger.lines[index].failures == 0;
-        let wanted =
-            self.ledger.may_send(self.now_ns) && (!self.ledger.settings.fresh || !self.worker.is_open_loop());
-        assert!(!(wanted && answering && act == Action::Close), "an answering server is not kept waiting");
+        let wanted = self.ledger.may_send(self.now_ns)
+            && (!self.ledger.settings.fresh || !self.worker.is_open_loop());
+        assert!(
+            !(wanted && answering && act == Action::Close),
+            "an answering server is not kept waiting"
+        );
         act
     }
 
@@ -213,7 +242,11 @@ impl Driver {
             Event::ConnectFails(cause) => self.fail(index, cause),
             Event::Writable => {
                 self.peers[index].blocked = false;
-                if self.worker.output(index).is_some() { Action::Send } else { Action::Wait }
+                if self.worker.output(index).is_some() {
+                    Action::Send
+                } else {
+                    Action::Wait
+                }
             }
             Event::Responds => {
                 let nature = self.setting.nature;
@@ -239,10 +272,16 @@ impl Driver {
         let mut act = Action::Wait;
         while !bytes.is_empty() && !matches!(act, Action::Close | Action::Reopen) {
             let skippable = self.worker.skippable(index);
-            let limit = if skippable > 0 { skippable as usize } else { READ_BYTES };
+            let limit = if skippable > 0 {
+                skippable as usize
+            } else {
+                READ_BYTES
+            };
             let (shown, rest) = bytes.split_at(limit.min(bytes.len()));
             let next = match skippable {
-                0 => self.worker.received(index, self.now_ns, &mut shown.to_vec()),
+                0 => self
+                    .worker
+                    .received(index, self.now_ns, &mut shown.to_vec()),
                 _ => self.worker.skipped(index, self.now_ns, shown.len() as u64),
             };
             let verdict = self.ledger.effect(index, self.now_ns, shown.len());
@@ -266,7 +305,11 @@ impl Driver {
         for index in 0..self.peers.len() {
             let limit_ns = self.ledger.limit_ns(index, self.now_ns);
             let late = limit_ns.is_some_and(|limit_ns| limit_ns <= self.now_ns);
-            assert!(!late, "nobody looked at connection {index}: {limit_ns:?}, now {}", self.now_ns);
+            assert!(
+                !late,
+                "nobody looked at connection {index}: {limit_ns:?}, now {}",
+                self.now_ns
+            );
         }
     }
 
@@ -283,7 +326,10 @@ impl Driver {
         };
         let free = (0..self.peers.len()).find(is_free);
         let waits = self.ledger.is_due(self.now_ns);
-        assert!(!(waits && free.is_some()), "a request is due, connection {free:?} is free, nothing is sent");
+        assert!(
+            !(waits && free.is_some()),
+            "a request is due, connection {free:?} is free, nothing is sent"
+        );
     }
 
     /// Advances time to the next event or tick, until `is_over` returns true.
@@ -302,7 +348,11 @@ impl Driver {
                 self.start_due();
             }
             // Sometimes the engine gets its core late.
-            let lag_ns = if self.rng.random_bool(0.02) { self.rng.random_range(0..LAG_MAX_NS) } else { 0 };
+            let lag_ns = if self.rng.random_bool(0.02) {
+                self.rng.random_range(0..LAG_MAX_NS)
+            } else {
+                0
+            };
             let limit_ns = self.worker.wake_ns().min(next_tick_ns).max(self.now_ns);
             match self.events.first_entry() {
                 Some(entry) if entry.key().0 <= limit_ns => {

@@ -70,7 +70,10 @@ impl Ledger {
             Until::Elapsed(window) => (window.as_nanos() as u64, None),
             Until::Requests(total) => (u64::MAX, Some(total)),
         };
-        (self.window, self.left) = (Some((started_ns, started_ns.saturating_add(window_ns))), left);
+        (self.window, self.left) = (
+            Some((started_ns, started_ns.saturating_add(window_ns))),
+            left,
+        );
         self.lasted_ns = self.lasted_ns.saturating_add(window_ns);
         if self.lasted_ns >= FIRST_EVERY_NS {
             self.lasted_ns = 0;
@@ -98,7 +101,10 @@ impl Ledger {
 
     /// Whether an arrival is due and not sent.
     pub(super) fn is_due(&self, now_ns: u64) -> bool {
-        self.timetable.as_ref().and_then(Timetable::due_ns).is_some_and(|due_ns| due_ns <= now_ns)
+        self.timetable
+            .as_ref()
+            .and_then(Timetable::due_ns)
+            .is_some_and(|due_ns| due_ns <= now_ns)
     }
 
     pub(super) fn in_flight(&self) -> usize {
@@ -119,28 +125,49 @@ impl Ledger {
 
     /// Begins a request on line `index`.
     pub(super) fn begin(&mut self, index: usize, now_ns: u64) {
-        assert!(self.room(index) > 0, "more requests than may be under way on connection {index}");
-        let due_ns = self.timetable.as_mut().map(|timetable| timetable.depart(now_ns));
-        assert!(due_ns.is_some() || self.may_send(now_ns), "nothing is sent after the window");
+        assert!(
+            self.room(index) > 0,
+            "more requests than may be under way on connection {index}"
+        );
+        let due_ns = self
+            .timetable
+            .as_mut()
+            .map(|timetable| timetable.depart(now_ns));
+        assert!(
+            due_ns.is_some() || self.may_send(now_ns),
+            "nothing is sent after the window"
+        );
         self.left = self.left.map(|left| left - 1);
         let choice = self.sampler.draw();
         let number = self.book.sent;
         self.book.sent += 1;
         self.book.sent_in_window += u64::from(self.in_window(now_ns));
-        let request = InFlight { choice, number, sent_ns: now_ns, due_ns, first_byte_ns: None, written: 0 };
+        let request = InFlight {
+            choice,
+            number,
+            sent_ns: now_ns,
+            due_ns,
+            first_byte_ns: None,
+            written: 0,
+        };
         self.lines[index].requests.push_back(request);
     }
 
     pub(super) fn connecting(&mut self, index: usize, now_ns: u64) {
         let line = &mut self.lines[index];
-        let State::Closed { until_ns, .. } = line.state else { panic!("{line:?} is opened twice") };
+        let State::Closed { until_ns, .. } = line.state else {
+            panic!("{line:?} is opened twice")
+        };
         assert!(
             until_ns <= now_ns,
             "opened {} ns too early after {} failures",
             until_ns - now_ns,
             line.failures
         );
-        assert!(!self.settings.fresh || line.requests.len() == 1, "a connection for one request: {line:?}");
+        assert!(
+            !self.settings.fresh || line.requests.len() == 1,
+            "a connection for one request: {line:?}"
+        );
         line.state = State::Connecting { since_ns: now_ns };
     }
 
@@ -154,10 +181,16 @@ impl Ledger {
     /// Records bytes of a request that the socket took.
     pub(super) fn wrote(&mut self, index: usize, bytes: &[u8]) {
         let line = &mut self.lines[index];
-        let request =
-            line.requests.iter_mut().find(|request| !request.is_written()).expect("a request to write");
+        let request = line
+            .requests
+            .iter_mut()
+            .find(|request| !request.is_written())
+            .expect("a request to write");
         let rest = &self.settings.arena.bytes(request.choice)[request.written..];
-        assert!(rest.starts_with(bytes), "requests are written in order and in full");
+        assert!(
+            rest.starts_with(bytes),
+            "requests are written in order and in full"
+        );
         request.written += bytes.len();
         self.book.served += u64::from(request.is_written());
     }
@@ -173,7 +206,9 @@ impl Ledger {
                 return self.lose(index, now_ns, Cause::ClosedEarly);
             };
             request.first_byte_ns.get_or_insert(now_ns);
-            let RequestChoice { endpoint, bodiless, .. } = request.choice;
+            let RequestChoice {
+                endpoint, bodiless, ..
+            } = request.choice;
             let plan = &line.plans[0];
             let (head_end, error, end) = (plan.head_end, plan.error, plan.end);
             let all = line.received + count;
@@ -181,8 +216,8 @@ impl Ledger {
                 line.head_seen = true;
                 if !bodiless && plan.is_good(endpoint) {
                     let heads = &mut self.heads[usize::from(endpoint)];
-                    line.sampled =
-                        self.settings.sample_every > 0 && heads.is_multiple_of(self.settings.sample_every);
+                    line.sampled = self.settings.sample_every > 0
+                        && heads.is_multiple_of(self.settings.sample_every);
                     *heads += 1;
                 }
             }
@@ -214,11 +249,13 @@ impl Ledger {
     fn completed(&mut self, index: usize, now_ns: u64) -> Verdict {
         let in_window = self.in_window(now_ns);
         let line = &mut self.lines[index];
-        let (Some(request), Some(plan)) = (line.requests.pop_front(), line.plans.pop_front()) else {
+        let (Some(request), Some(plan)) = (line.requests.pop_front(), line.plans.pop_front())
+        else {
             panic!("a response to no request: {line:?}")
         };
         line.has_answered = true;
-        self.book.completed(&request, &plan, line.sampled, (now_ns, in_window));
+        self.book
+            .completed(&request, &plan, line.sampled, (now_ns, in_window));
         line.turn_over();
         if plan.keeps && request.is_written() {
             return Verdict::Answered;
@@ -241,7 +278,11 @@ impl Ledger {
     pub(super) fn failed(&mut self, index: usize, now_ns: u64, cause: Cause) -> Verdict {
         let line = &self.lines[index];
         if line.requests.is_empty() {
-            let phase = if line.state == State::Open { Phase::Idle } else { Phase::Connect };
+            let phase = if line.state == State::Open {
+                Phase::Idle
+            } else {
+                Phase::Connect
+            };
             self.book.error(phase, cause);
         }
         self.lose(index, now_ns, cause)
@@ -257,7 +298,11 @@ impl Ledger {
                 State::Open => Phase::Send,
                 _ => Phase::Connect,
             };
-            let cause = if place > 0 && cause == Cause::Timeout { Cause::Abandoned } else { cause };
+            let cause = if place > 0 && cause == Cause::Timeout {
+                Cause::Abandoned
+            } else {
+                cause
+            };
             self.book.error(phase, cause);
             self.book.end(&request, now_ns, Outcome::Lost(cause));
         }
@@ -268,7 +313,10 @@ impl Ledger {
     /// Time limit of a line: of its oldest request, of connecting, or of its backoff if the line is needed.
     pub(super) fn limit_ns(&self, index: usize, now_ns: u64) -> Option<u64> {
         let line = &self.lines[index];
-        let oldest_ns = line.requests.front().map(|request| request.sent_ns + TIMEOUT_NS);
+        let oldest_ns = line
+            .requests
+            .front()
+            .map(|request| request.sent_ns + TIMEOUT_NS);
         match line.state {
             State::Open => oldest_ns,
             State::Connecting { since_ns } => {
@@ -289,7 +337,9 @@ impl Ledger {
             (_, Some(limit_ns)) if limit_ns <= now_ns => {
                 self.failed(index, now_ns, Cause::Timeout);
             }
-            (state, limit_ns) => panic!("{state:?} is given up at {now_ns}, to wait until {limit_ns:?}"),
+            (state, limit_ns) => {
+                panic!("{state:?} is given up at {now_ns}, to wait until {limit_ns:?}")
+            }
         }
     }
 
@@ -365,7 +415,10 @@ pub(super) enum State {
 
 impl Default for State {
     fn default() -> State {
-        State::Closed { until_ns: 0, latest_ns: 0 }
+        State::Closed {
+            until_ns: 0,
+            latest_ns: 0,
+        }
     }
 }
 
@@ -384,8 +437,13 @@ impl Line {
     /// Handles the loss of the socket. Requests that begin on the line from now on use the next one.
     pub(super) fn close(&mut self, now_ns: u64) {
         let never_open = self.state != State::Open;
-        self.failures = if self.has_answered { 0 } else { self.failures + 1 };
-        let backoff_ns = |doublings: u32| (BACKOFF_FIRST_NS << doublings.min(20)).min(BACKOFF_LAST_NS);
+        self.failures = if self.has_answered {
+            0
+        } else {
+            self.failures + 1
+        };
+        let backoff_ns =
+            |doublings: u32| (BACKOFF_FIRST_NS << doublings.min(20)).min(BACKOFF_LAST_NS);
         let (least_ns, most_ns) = match self.failures {
             0 => (0, 0),
             1 => (u64::from(never_open) * BACKOFF_FIRST_NS, BACKOFF_FIRST_NS),
@@ -401,7 +459,10 @@ impl Line {
     }
 
     fn reset(&mut self, until_ns: u64, latest_ns: u64) {
-        self.state = State::Closed { until_ns, latest_ns };
+        self.state = State::Closed {
+            until_ns,
+            latest_ns,
+        };
         self.plans.clear();
         self.turn_over();
         self.has_answered = false;
@@ -423,7 +484,12 @@ pub(super) struct Timetable {
 
 impl Timetable {
     pub(super) fn new(pacer: Pacer) -> Timetable {
-        Timetable { pacer, started_ns: 0, left: None, end_ns: 0 }
+        Timetable {
+            pacer,
+            started_ns: 0,
+            left: None,
+            end_ns: 0,
+        }
     }
 
     pub(super) fn restart(&mut self, started_ns: u64, until: Until) {
@@ -444,7 +510,11 @@ impl Timetable {
     /// Records that a request is sent, and returns the due time of its arrival.
     pub(super) fn depart(&mut self, now_ns: u64) -> u64 {
         let due_ns = self.due_ns().expect("nothing is sent that is not due");
-        assert!(due_ns <= now_ns, "sent {:?} early", Duration::from_nanos(due_ns - now_ns));
+        assert!(
+            due_ns <= now_ns,
+            "sent {:?} early",
+            Duration::from_nanos(due_ns - now_ns)
+        );
         self.pacer.advance();
         self.left = self.left.map(|left| left - 1);
         due_ns

@@ -44,11 +44,19 @@ pub(super) enum Arrival {
 
 impl Peer {
     pub(super) fn new(socket: u64) -> Peer {
-        Peer { socket, ..Peer::default() }
+        Peer {
+            socket,
+            ..Peer::default()
+        }
     }
 
     /// Handles the arrival of requests. Returns the time at which the next one is completed, if any.
-    pub(super) fn consider(&mut self, line: &Line, nature: Nature, rng: &mut impl Rng) -> Option<u64> {
+    pub(super) fn consider(
+        &mut self,
+        line: &Line,
+        nature: Nature,
+        rng: &mut impl Rng,
+    ) -> Option<u64> {
         next(line, nature)?;
         if self.responding || self.silent {
             return None;
@@ -79,7 +87,8 @@ impl Peer {
             return None;
         }
         self.delivering = true;
-        let bytewise = nature.bytewise && !self.outbox.is_empty() && self.outbox.len() < BYTEWISE_MAX;
+        let bytewise =
+            nature.bytewise && !self.outbox.is_empty() && self.outbox.len() < BYTEWISE_MAX;
         Some(rng.random_range(0..if bytewise { 50_000 } else { DELAY_MAX_NS }))
     }
 
@@ -118,8 +127,11 @@ fn next(line: &Line, nature: Nature) -> Option<&InFlight> {
 const TEXT_MAX: usize = 40_000;
 static TEXT: [u8; TEXT_MAX] = [b'x'; TEXT_MAX];
 /// The decoded gzip body.
-static STORY: LazyLock<Vec<u8>> =
-    LazyLock::new(|| (0..200).flat_map(|n: u32| n.to_string().into_bytes()).collect());
+static STORY: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    (0..200)
+        .flat_map(|n: u32| n.to_string().into_bytes())
+        .collect()
+});
 /// The compressed body: intact, with a wrong checksum, and truncated.
 static GZIPPED: LazyLock<[Vec<u8>; 3]> = LazyLock::new(|| {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -202,11 +214,20 @@ impl Plan {
 impl Script {
     fn new(bytes: Vec<u8>, plan: Plan) -> Script {
         let ending = (!plan.keeps).then_some(Ending::Closes);
-        Script { bytes, silent: !plan.keeps, plans: vec![plan], ending }
+        Script {
+            bytes,
+            silent: !plan.keeps,
+            plans: vec![plan],
+            ending,
+        }
     }
 
     fn leaving(self, ending: Option<Ending>) -> Script {
-        Script { ending, silent: true, ..self }
+        Script {
+            ending,
+            silent: true,
+            ..self
+        }
     }
 }
 
@@ -228,7 +249,11 @@ pub(super) fn draw(rng: &mut impl Rng, asked: &InFlight, trouble: f64) -> Script
         6 => unreadable_head(rng, asked),
         7 => unreadable_body(rng, asked),
         8 if rng.random_bool(0.2) => too_large(rng, asked),
-        _ => Script { bytes: Vec::new(), ..framed(rng, asked) }.leaving(ending),
+        _ => Script {
+            bytes: Vec::new(),
+            ..framed(rng, asked)
+        }
+        .leaving(ending),
     }
 }
 
@@ -242,9 +267,16 @@ fn after(rng: &mut impl Rng, asked: &InFlight) -> Script {
             // The beginning of an unexpected response, or all of it. Without a body it reads the same after
             // HEAD.
             let extra = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-            let count = if whole == 2 { extra.len() } else { rng.random_range(1..extra.len()) };
+            let count = if whole == 2 {
+                extra.len()
+            } else {
+                rng.random_range(1..extra.len())
+            };
             script.bytes.extend_from_slice(&extra[..count]);
-            script.plans.push(Plan { served: None, ..plan(asked, 200, extra.len(), Content::Text(0)) });
+            script.plans.push(Plan {
+                served: None,
+                ..plan(asked, 200, extra.len(), Content::Text(0))
+            });
             script.leaving(None)
         }
     }
@@ -253,7 +285,15 @@ fn after(rng: &mut impl Rng, asked: &InFlight) -> Script {
 /// A response that ends with its head.
 fn plan(asked: &InFlight, status: u16, head_end: usize, content: Content) -> Plan {
     let served = Some(asked.choice.endpoint);
-    Plan { status, served, head_end, end: Some(head_end), error: None, keeps: true, content }
+    Plan {
+        status,
+        served,
+        head_end,
+        end: Some(head_end),
+        error: None,
+        keeps: true,
+        content,
+    }
 }
 
 /// A good response in any form.
@@ -267,7 +307,10 @@ fn response(rng: &mut impl Rng, asked: &InFlight) -> Script {
         2 => {
             let head = head(asked, 500, "Content-Length: 4\r\n");
             let end = Some(head.len() + 4);
-            let plan = Plan { end, ..plan(asked, 500, head.len(), Content::Text(4)) };
+            let plan = Plan {
+                end,
+                ..plan(asked, 500, head.len(), Content::Text(4))
+            };
             Script::new([&head, &TEXT[..4]].concat(), plan)
         }
         3 => last(rng, asked, ""),
@@ -281,13 +324,21 @@ fn status(asked: &InFlight) -> u16 {
 }
 
 fn head(asked: &InFlight, status: u16, lines: &str) -> Vec<u8> {
-    format!("HTTP/1.1 {status} Fine\r\nServed: {}\r\n{lines}\r\n", asked.choice.endpoint).into_bytes()
+    format!(
+        "HTTP/1.1 {status} Fine\r\nServed: {}\r\n{lines}\r\n",
+        asked.choice.endpoint
+    )
+    .into_bytes()
 }
 
 /// A response to HEAD, or with a status that has no body. Nothing follows its head.
 fn bare(rng: &mut impl Rng, asked: &InFlight, status: u16) -> Script {
-    let lines =
-        ["Content-Length: 1234\r\n", "Transfer-Encoding: chunked\r\n", "", "Content-Encoding: gzip\r\n"];
+    let lines = [
+        "Content-Length: 1234\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "",
+        "Content-Encoding: gzip\r\n",
+    ];
     let head = head(asked, status, lines[rng.random_range(0..lines.len())]);
     let plan = plan(asked, status, head.len(), Content::Text(0));
     Script::new(head, plan)
@@ -307,7 +358,11 @@ fn last(rng: &mut impl Rng, asked: &InFlight, lines: &str) -> Script {
 }
 
 fn coded(content: &Content, lines: &str) -> String {
-    let coding = if matches!(content, Content::Gzip { .. }) { "Content-Encoding: gzip\r\n" } else { "" };
+    let coding = if matches!(content, Content::Gzip { .. }) {
+        "Content-Encoding: gzip\r\n"
+    } else {
+        ""
+    };
     format!("{coding}{lines}")
 }
 
@@ -315,7 +370,9 @@ fn content(rng: &mut impl Rng) -> Content {
     match rng.random_range(0..40) {
         0 | 1 => Content::Text(rng.random_range(17_000..TEXT_MAX)),
         2 => Content::Text(0),
-        3..8 => Content::Gzip { which: rng.random_range(0..3) },
+        3..8 => Content::Gzip {
+            which: rng.random_range(0..3),
+        },
         _ => Content::Text(rng.random_range(1..200)),
     }
 }
@@ -328,8 +385,14 @@ fn framed(rng: &mut impl Rng, asked: &InFlight) -> Script {
     let content = content(rng);
     let encoded = content.encoded();
     let (lines, body) = match rng.random_bool(0.5) {
-        true => (format!("Content-Length: {}\r\n", encoded.len()), encoded.to_vec()),
-        false => ("Transfer-Encoding: chunked\r\n".into(), chunked(rng, &encoded)),
+        true => (
+            format!("Content-Length: {}\r\n", encoded.len()),
+            encoded.to_vec(),
+        ),
+        false => (
+            "Transfer-Encoding: chunked\r\n".into(),
+            chunked(rng, &encoded),
+        ),
     };
     let mut bytes = head(asked, status(asked), &coded(&content, &lines));
     let mut plan = plan(asked, status(asked), bytes.len(), content);
@@ -341,9 +404,16 @@ fn framed(rng: &mut impl Rng, asked: &InFlight) -> Script {
 /// Encodes data in up to two chunks, sometimes with a trailer.
 fn chunked(rng: &mut impl Rng, data: &[u8]) -> Vec<u8> {
     let (first, second) = data.split_at(rng.random_range(0..=data.len()));
-    let trailer = if rng.random_bool(0.3) { "Took: 5\r\n" } else { "" };
+    let trailer = if rng.random_bool(0.3) {
+        "Took: 5\r\n"
+    } else {
+        ""
+    };
     let mut bytes = Vec::with_capacity(data.len() + 100);
-    for chunk in [first, second].into_iter().filter(|chunk| !chunk.is_empty()) {
+    for chunk in [first, second]
+        .into_iter()
+        .filter(|chunk| !chunk.is_empty())
+    {
         bytes.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
         bytes.extend_from_slice(chunk);
         bytes.extend_from_slice(b"\r\n");
@@ -355,7 +425,9 @@ fn chunked(rng: &mut impl Rng, data: &[u8]) -> Vec<u8> {
 /// A response that ends within its head.
 fn cut_head(rng: &mut impl Rng, asked: &InFlight) -> Script {
     let mut script = framed(rng, asked);
-    script.bytes.truncate(rng.random_range(0..script.plans[0].head_end));
+    script
+        .bytes
+        .truncate(rng.random_range(0..script.plans[0].head_end));
     script
 }
 
@@ -373,9 +445,18 @@ fn cut_body(rng: &mut impl Rng, asked: &InFlight) -> Script {
 }
 
 /// A script whose response becomes unreadable at byte `at`.
-fn flawed(asked: &InFlight, bytes: Vec<u8>, (head_end, at): (usize, usize), cause: Cause) -> Script {
+fn flawed(
+    asked: &InFlight,
+    bytes: Vec<u8>,
+    (head_end, at): (usize, usize),
+    cause: Cause,
+) -> Script {
     let error = Some((at, cause));
-    let plan = Plan { error, end: None, ..plan(asked, 200, head_end, Content::Text(0)) };
+    let plan = Plan {
+        error,
+        end: None,
+        ..plan(asked, 200, head_end, Content::Text(0))
+    };
     Script::new(bytes, plan).leaving(None)
 }
 
@@ -388,7 +469,12 @@ fn unreadable_head(rng: &mut impl Rng, asked: &InFlight) -> Script {
             let bytes = b"220 mail.example ESMTP\r\n".to_vec();
             flawed(asked, bytes, (usize::MAX, 1), Cause::Malformed)
         }
-        false => flawed(asked, unframed.to_vec(), (usize::MAX, unframed.len()), Cause::Malformed),
+        false => flawed(
+            asked,
+            unframed.to_vec(),
+            (usize::MAX, unframed.len()),
+            Cause::Malformed,
+        ),
     }
 }
 
@@ -407,7 +493,11 @@ fn unreadable_body(rng: &mut impl Rng, asked: &InFlight) -> Script {
 /// A head, or trailers, without end.
 fn too_large(rng: &mut impl Rng, asked: &InFlight) -> Script {
     let within_trailers = !asked.choice.bodiless && rng.random_bool(0.5);
-    let lines = if within_trailers { "Transfer-Encoding: chunked\r\n" } else { "X: " };
+    let lines = if within_trailers {
+        "Transfer-Encoding: chunked\r\n"
+    } else {
+        "X: "
+    };
     let mut bytes = head(asked, 200, lines);
     let (head_end, at) = match within_trailers {
         true => {

@@ -23,9 +23,18 @@ const ENDS: [char; 7] = ['&', '#', '"', '<', '>', '`', '\\'];
 /// The fields that have secrets in them once their percent signs are decoded, as often as this. Each is taken as a whole.
 pub(super) fn encoded(field: Field<'_>, text: &str, times: usize) -> Vec<Range<usize>> {
     let (mut found, mut from, mut apostrophes) = (Vec::new(), 0, 0);
-    while let Some(percent) = text[from..].find('%').map(|at| from + at).filter(|_| times > 0) {
+    while let Some(percent) = text[from..]
+        .find('%')
+        .map(|at| from + at)
+        .filter(|_| times > 0)
+    {
         let is_begin = |c: char| is_end(c) || c == '?' || c == '\'';
-        let start = percent - text[from..percent].rsplit(is_begin).next().unwrap_or_default().len();
+        let start = percent
+            - text[from..percent]
+                .rsplit(is_begin)
+                .next()
+                .unwrap_or_default()
+                .len();
         apostrophes += text[from..start].matches('\'').count();
         let one = EncodedText::of(text, start, apostrophes % 2 == 1);
         from = one.value.end;
@@ -49,13 +58,21 @@ impl EncodedText {
     /// The one that begins at `start`; `is_quoted`: an apostrophe ends it.
     fn of(text: &str, start: usize, is_quoted: bool) -> EncodedText {
         let ends = |c: char| is_end(c) || is_quoted && c == '\'';
-        let length = text[start..].find(|c| ends(c) || "=?".contains(c)).unwrap_or(text.len() - start);
+        let length = text[start..]
+            .find(|c| ends(c) || "=?".contains(c))
+            .unwrap_or(text.len() - start);
         let end = start + length;
         if !text[end..].starts_with('=') {
-            return EncodedText { name: start..start, value: start..end };
+            return EncodedText {
+                name: start..start,
+                value: start..end,
+            };
         }
         let length = text[end + 1..].find(ends).unwrap_or(text.len() - end - 1);
-        EncodedText { name: start..end, value: end + 1..end + 1 + length }
+        EncodedText {
+            name: start..end,
+            value: end + 1..end + 1 + length,
+        }
     }
 
     fn secret(&self, field: Field<'_>, text: &str, times: usize) -> Option<Range<usize>> {
@@ -79,7 +96,9 @@ impl EncodedText {
 
 /// A text as its reader decodes it; `None` if nothing in it is encoded.
 fn decoded(text: &str) -> Option<String> {
-    let decoded = text.contains('%').then(|| percent_decoded(&text.replace('+', " ")))?;
+    let decoded = text
+        .contains('%')
+        .then(|| percent_decoded(&text.replace('+', " ")))?;
     let decoded = String::from_utf8_lossy(&decoded).into_owned();
     (decoded != text).then_some(decoded)
 }

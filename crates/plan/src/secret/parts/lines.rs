@@ -15,16 +15,25 @@ use super::quote::{Quote, quoted};
 const STATEMENT: [char; 4] = ['\n', ';', '{', '}'];
 
 /// The values in the lines below a key of YAML, from the colon behind the key on; `None` if the value stands in the key's own line.
-pub(super) fn yaml_block(text: &str, name: Range<usize>, colon: usize) -> Option<Vec<Range<usize>>> {
+pub(super) fn yaml_block(
+    text: &str,
+    name: Range<usize>,
+    colon: usize,
+) -> Option<Vec<Range<usize>>> {
     let key = text[..name.start].trim_end_matches(['"', '\'']);
     let lead = &key[key.rfind('\n').map_or(0, |newline| newline + 1)..];
     if !lead.trim_start_matches([' ', '\t', '-']).is_empty() {
         return None;
     }
     let (first, rest) = text[colon + 1..].split_once('\n')?;
-    let first = first.split_once(" #").map_or(first, |(first, _)| first).trim();
-    let is_block =
-        first.starts_with(['|', '>']) && first[1..].chars().all(|c| "+-".contains(c) || c.is_ascii_digit());
+    let first = first
+        .split_once(" #")
+        .map_or(first, |(first, _)| first)
+        .trim();
+    let is_block = first.starts_with(['|', '>'])
+        && first[1..]
+            .chars()
+            .all(|c| "+-".contains(c) || c.is_ascii_digit());
     if !(is_block || first.is_empty() || first.starts_with('#')) {
         return None;
     }
@@ -37,7 +46,11 @@ pub(super) fn yaml_block(text: &str, name: Range<usize>, colon: usize) -> Option
             break;
         }
         let content = at + indent..at + line.trim_end().len().max(indent);
-        found.extend(if is_block { Some(content) } else { scalar(text, content) });
+        found.extend(if is_block {
+            Some(content)
+        } else {
+            scalar(text, content)
+        });
         at += line.len();
     }
     found.retain(|range| !range.is_empty());
@@ -54,11 +67,17 @@ fn scalar(text: &str, mut line: Range<usize>) -> Option<Range<usize>> {
     if let Some(quote) = Quote::of(content) {
         let inside = quoted(text, line.start, quote);
         // A quoted key has its value behind it.
-        if !text.get(inside.end + 1..).is_some_and(|rest| rest.trim_start().starts_with(':')) {
+        if !text
+            .get(inside.end + 1..)
+            .is_some_and(|rest| rest.trim_start().starts_with(':'))
+        {
             return Some(inside);
         }
     }
-    let key = content.find(": ").map(|at| at + 2).or_else(|| content.ends_with(':').then_some(content.len()));
+    let key = content
+        .find(": ")
+        .map(|at| at + 2)
+        .or_else(|| content.ends_with(':').then_some(content.len()));
     line.start += key.unwrap_or(0);
     line.start = line.end - text[line.start..].trim_start().len();
     let value = &text[line.start..];
@@ -82,10 +101,20 @@ pub(super) fn directive(text: &str, name: &Range<usize>, field: Field<'_>) -> Op
     let before = text[begin..name.start].trim_end_matches('$').trim_start();
     let is_comment = before.starts_with(['#', '/']);
     let is_quoted = before.contains(['"', '\'']);
-    if is_quoted || before.trim_start_matches(['#', '/', ' ', '\t']).split_whitespace().count() > 1 {
+    if is_quoted
+        || before
+            .trim_start_matches(['#', '/', ' ', '\t'])
+            .split_whitespace()
+            .count()
+            > 1
+    {
         return None;
     }
-    let mut words = value.lines().next().unwrap_or_default().split([' ', '\t', ';']);
+    let mut words = value
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .split([' ', '\t', ';']);
     let is_likely = Quote::of(value).is_some() || words.any(is_likely);
     let is_ended = value.contains([';', '\n']) || text[..name.start].contains([';', '\n']);
     let is_directive = match field {
@@ -104,7 +133,12 @@ pub(super) fn line_value(text: &str, begin: usize) -> Range<usize> {
     let line = text[begin..].lines().next().unwrap_or_default();
     // In a password a semicolon stands between characters.
     let ends = line.match_indices(';').map(|(at, _)| at);
-    let is_end = |at: &usize| line[at + 1..].chars().next().is_none_or(char::is_whitespace);
+    let is_end = |at: &usize| {
+        line[at + 1..]
+            .chars()
+            .next()
+            .is_none_or(char::is_whitespace)
+    };
     let length = ends.into_iter().find(is_end).unwrap_or(line.len());
     begin..begin + line[..length].trim_end().len()
 }

@@ -16,7 +16,10 @@ impl Quote {
     /// The quote that a text begins with.
     pub fn of(text: &str) -> Option<Quote> {
         let escapes = text.len() - text.trim_start_matches('\\').len();
-        let mark = text[escapes..].chars().next().filter(|c| "\"'".contains(*c))?;
+        let mark = text[escapes..]
+            .chars()
+            .next()
+            .filter(|c| "\"'".contains(*c))?;
         Some(Quote { mark, escapes })
     }
 
@@ -24,7 +27,10 @@ impl Quote {
     pub fn before(text: &str) -> Option<Quote> {
         let mark = text.chars().next_back().filter(|c| "\"'".contains(*c))?;
         let rest = &text[..text.len() - 1];
-        Some(Quote { mark, escapes: rest.len() - rest.trim_end_matches('\\').len() })
+        Some(Quote {
+            mark,
+            escapes: rest.len() - rest.trim_end_matches('\\').len(),
+        })
     }
 
     pub fn length(self) -> usize {
@@ -57,7 +63,11 @@ pub(super) fn quoted(text: &str, begin: usize, quote: Quote) -> Range<usize> {
     let is_joined = |c: char| c.is_alphanumeric() || "\"'".contains(c);
     let more = text.get(behind..).unwrap_or_default();
     let joins = quote.escapes == 0 && (more.starts_with("\\'") || more.starts_with(is_joined));
-    let is_within = text[..begin].matches(more.chars().next().unwrap_or(' ')).count() % 2 == 1;
+    let is_within = text[..begin]
+        .matches(more.chars().next().unwrap_or(' '))
+        .count()
+        % 2
+        == 1;
     if !joins || more.starts_with(['"', '\'']) && is_within {
         return inside..end;
     }
@@ -69,14 +79,25 @@ fn tripled(text: &str, begin: usize, quote: Quote) -> Option<Range<usize>> {
     let mark = text[begin..begin + quote.length()].repeat(3);
     let inside = begin + mark.len();
     let rest = text[begin..].strip_prefix(&mark)?;
-    Some(inside..rest.find(&mark).map_or(text.len(), |length| inside + length))
+    Some(
+        inside
+            ..rest
+                .find(&mark)
+                .map_or(text.len(), |length| inside + length),
+    )
 }
 
 /// The length of a value in quotes that may have several lines: its closing quote ends a line. 0 for any other value.
 pub(super) fn quoted_lines(value: &str) -> usize {
-    let Some(quote) = Quote::of(value) else { return 0 };
+    let Some(quote) = Quote::of(value) else {
+        return 0;
+    };
     let inside = quote.length();
     let end = inside + quote.content(&value[inside..]) + quote.length();
     let ends_line = |rest: &str| rest.is_empty() || rest.starts_with(['\r', '\n']);
-    if value.get(end..).is_some_and(ends_line) { end } else { 0 }
+    if value.get(end..).is_some_and(ends_line) {
+        end
+    } else {
+        0
+    }
 }

@@ -29,16 +29,29 @@ pub(super) fn values(text: &str, name: &Range<usize>, field: Field<'_>) -> Vec<R
     if let Some(value) = is_part.then(|| form_part(text, name)).flatten() {
         return vec![value];
     }
-    let Some((separator, at)) = separator(text, name, field, closed) else { return Vec::new() };
+    let Some((separator, at)) = separator(text, name, field, closed) else {
+        return Vec::new();
+    };
     if separator == Separator::Colon
         && let Some(values) = yaml_block(text, name.clone(), at - 1)
     {
         return values;
     }
     let begin = value_start(text, at, closed, separator);
-    let found = NamedValue { text, name, field, closed, separator, begin };
+    let found = NamedValue {
+        text,
+        name,
+        field,
+        closed,
+        separator,
+        begin,
+    };
     let value = found.value();
-    if value.is_empty() || found.is_reference(&value) { Vec::new() } else { vec![value] }
+    if value.is_empty() || found.is_reference(&value) {
+        Vec::new()
+    } else {
+        vec![value]
+    }
 }
 
 /// What separates a name from its value, and where that begins; `None` if nothing is assigned.
@@ -56,11 +69,16 @@ fn separator(
     if behind.starts_with("::") {
         return None;
     }
-    if let Some(arrow) = ["=>", ":=", "?=", "+="].iter().find(|sign| behind.starts_with(**sign)) {
+    if let Some(arrow) = ["=>", ":=", "?=", "+="]
+        .iter()
+        .find(|sign| behind.starts_with(**sign))
+    {
         return Some((Separator::Equals, at(arrow.len())));
     }
     // A condition of nginx.
-    let other = behind.strip_prefix("!=").map(|other| other.trim_start_matches([' ', '\t']));
+    let other = behind
+        .strip_prefix("!=")
+        .map(|other| other.trim_start_matches([' ', '\t']));
     if let Some(other) = other.filter(|other| Quote::of(other).is_some()) {
         return Some((Separator::Equals, text.len() - other.len()));
     }
@@ -71,14 +89,27 @@ fn separator(
     }
     if let Some(value) = paired(text, name, behind) {
         let is_line = closed.is_none() && text[..value].ends_with(':');
-        return Some((if is_line { Separator::Colon } else { Separator::Equals }, value));
+        return Some((
+            if is_line {
+                Separator::Colon
+            } else {
+                Separator::Equals
+            },
+            value,
+        ));
     }
     let is_flag = text[name.clone()].starts_with('-');
     // A list of words, as JSON has it.
-    if let Some(word) = behind.strip_prefix(',').filter(|_| is_flag && closed.is_some()) {
+    if let Some(word) = behind
+        .strip_prefix(',')
+        .filter(|_| is_flag && closed.is_some())
+    {
         let word = word.trim_start();
         // Without quotes it is no list of words, and shown for that.
-        let plain = word.split(|c: char| c.is_whitespace() || ENDS.contains(c)).next().unwrap_or_default();
+        let plain = word
+            .split(|c: char| c.is_whitespace() || ENDS.contains(c))
+            .next()
+            .unwrap_or_default();
         let is_value = Quote::of(word).is_some() || is_likely(plain);
         return is_value.then(|| (Separator::Equals, text.len() - word.len()));
     }
@@ -89,12 +120,16 @@ fn separator(
     if is_spaced && (Quote::of(spaced).is_some() || is_flag && !is_next()) {
         return Some((Separator::Space, text.len() - spaced.len()));
     }
-    directive(text, name, field).filter(|_| closed.is_none()).map(|at| (Separator::Space, at))
+    directive(text, name, field)
+        .filter(|_| closed.is_none())
+        .map(|at| (Separator::Space, at))
 }
 
 fn ends_with_word(text: &str, word: &str) -> bool {
     let begin = text.len().checked_sub(word.len());
-    begin.and_then(|begin| text.get(begin..)).is_some_and(|end| end.eq_ignore_ascii_case(word))
+    begin
+        .and_then(|begin| text.get(begin..))
+        .is_some_and(|end| end.eq_ignore_ascii_case(word))
 }
 
 /// A text without the index of a field before its sign: `user[password]=`, `tokens[]=`, also as a URL writes it.
@@ -104,7 +139,8 @@ fn without_index(text: &str) -> &str {
         let closed = CLOSING.iter().find_map(|sign| rest.strip_prefix(sign));
         let opened = ["[", "%5B", "%5b"].iter().find_map(|sign| {
             let inside = rest.strip_prefix(sign)?;
-            let after = inside.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "_-".contains(c));
+            let after =
+                inside.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "_-".contains(c));
             CLOSING.iter().find_map(|sign| after.strip_prefix(sign))
         });
         match closed.or(opened) {
@@ -116,11 +152,15 @@ fn without_index(text: &str) -> &str {
 
 /// A text without the white space at its begin; of a name in quotes that of several lines, also as a string of JSON has it.
 fn without_space(text: &str, closed: Option<Quote>) -> &str {
-    let Some(quote) = closed else { return text.trim_start_matches([' ', '\t']) };
+    let Some(quote) = closed else {
+        return text.trim_start_matches([' ', '\t']);
+    };
     let mut rest = text;
     loop {
         let trimmed = rest.trim_start();
-        let escaped = ["\\n", "\\r", "\\t"].iter().find_map(|sign| trimmed.strip_prefix(sign));
+        let escaped = ["\\n", "\\r", "\\t"]
+            .iter()
+            .find_map(|sign| trimmed.strip_prefix(sign));
         match escaped.filter(|_| quote.escapes > 0) {
             Some(after) => rest = after,
             None => return trimmed,
@@ -134,7 +174,8 @@ fn value_start(text: &str, at: usize, closed: Option<Quote>, separator: Separato
     let below = value.trim_start_matches([' ', '\t', '\r', '\n', '\\']);
     let is_below = value.starts_with(['\r', '\n']) || value.starts_with("\\\n");
     let is_opened = below.starts_with(['"', '\'', '[', '{']);
-    let is_taken = is_below && (is_opened || value.starts_with('\\') && separator == Separator::Space);
+    let is_taken =
+        is_below && (is_opened || value.starts_with('\\') && separator == Separator::Space);
     text.len() - if is_taken { below.len() } else { value.len() }
 }
 
@@ -146,23 +187,34 @@ fn form_part(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
         return None;
     }
     let rest = &text[name.end..];
-    let ends = ["\r\n\r\n", "\n\n"].into_iter().filter_map(|end| Some(rest.find(end)? + end.len()));
+    let ends = ["\r\n\r\n", "\n\n"]
+        .into_iter()
+        .filter_map(|end| Some(rest.find(end)? + end.len()));
     let begin = name.end + ends.min()?;
-    let length = ["\r\n--", "\n--"].into_iter().filter_map(|end| text[begin..].find(end)).min();
+    let length = ["\r\n--", "\n--"]
+        .into_iter()
+        .filter_map(|end| text[begin..].find(end))
+        .min();
     Some(begin..length.map_or(text.len(), |length| begin + length))
 }
 
 /// The value beside a name that is a value itself: `"name": "token", "value": "abc"`.
 fn paired(text: &str, name: &Range<usize>, behind: &str) -> Option<usize> {
-    let before = text[..name.start].trim_end_matches(['"', '\'', '\\']).trim_end();
+    let before = text[..name.start]
+        .trim_end_matches(['"', '\'', '\\'])
+        .trim_end();
     if !before.ends_with([':', '=']) {
         return None;
     }
     let is_between = |c: char| c.is_whitespace() || ",\"'\\".contains(c);
     let key = behind.trim_start_matches(is_between);
-    let value = key.get(..5).filter(|key| key.eq_ignore_ascii_case("value")).map(|_| &key[5..])?;
+    let value = key
+        .get(..5)
+        .filter(|key| key.eq_ignore_ascii_case("value"))
+        .map(|_| &key[5..])?;
     let sign = value.trim_start_matches(|c: char| "\"'\\ \t".contains(c));
-    sign.starts_with([':', '=']).then(|| text.len() - sign.len() + 1)
+    sign.starts_with([':', '='])
+        .then(|| text.len() - sign.len() + 1)
 }
 
 /// A value that begins behind a name.
@@ -202,7 +254,10 @@ impl NamedValue<'_> {
         let is_template = matches!(self.field, Field::Template);
         let is_line = self.opens_line() || is_list(&text[self.name.clone()]);
         if self.separator == Separator::Colon && self.closed.is_none() && is_line {
-            let line = value.find(['\r', '\n']).unwrap_or(value.len()).max(quoted_lines(value));
+            let line = value
+                .find(['\r', '\n'])
+                .unwrap_or(value.len())
+                .max(quoted_lines(value));
             let around = Quote::before(self.before());
             return begin..begin + around.map_or(line, |quote| line.min(quote.content(value)));
         }
@@ -216,11 +271,19 @@ impl NamedValue<'_> {
             // However many blanks are in it.
             return begin..text.len();
         }
-        if is_template && self.closed.is_none() && (self.separator == Separator::Space || self.opens_line()) {
+        if is_template
+            && self.closed.is_none()
+            && (self.separator == Separator::Space || self.opens_line())
+        {
             return line_value(text, begin);
         }
-        let is_directive = self.separator == Separator::Space && !text[self.name.clone()].starts_with('-');
-        if is_directive { line_value(text, begin) } else { self.bare() }
+        let is_directive =
+            self.separator == Separator::Space && !text[self.name.clone()].starts_with('-');
+        if is_directive {
+            line_value(text, begin)
+        } else {
+            self.bare()
+        }
     }
 
     fn bare(&self) -> Range<usize> {
@@ -229,8 +292,18 @@ impl NamedValue<'_> {
         let in_query = before.ends_with(['?', '&']);
         let is_assigned = self.separator != Separator::Colon;
         let in_word = is_assigned && (self.opens_line() || before.ends_with(char::is_whitespace));
-        let ends: &[char] = if in_query { &['&', '#', '<', '>', '`'] } else { &['&', '`'] };
-        let is_end = |c: char| if in_query || in_word { ends.contains(&c) } else { ENDS.contains(c) };
+        let ends: &[char] = if in_query {
+            &['&', '#', '<', '>', '`']
+        } else {
+            &['&', '`']
+        };
+        let is_end = |c: char| {
+            if in_query || in_word {
+                ends.contains(&c)
+            } else {
+                ENDS.contains(c)
+            }
+        };
         let length = bare(text, begin, is_end);
         let trimmed = text[begin..begin + length].trim_end_matches([';', ',']);
         self.begin..begin + if in_word { trimmed.len() } else { length }
@@ -246,14 +319,20 @@ impl NamedValue<'_> {
             Field::Of(_) | Field::Word | Field::Text => !self.is_whole_word() && !in_form,
             Field::Sent | Field::Template => false,
         };
-        let Some(name) = self.text[value.clone()].strip_prefix('$').filter(|_| is_for_shell) else {
+        let Some(name) = self.text[value.clone()]
+            .strip_prefix('$')
+            .filter(|_| is_for_shell)
+        else {
             return false;
         };
         let is_variable = |name: &str| {
-            let is_part = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+            let is_part =
+                |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
             !name.is_empty() && name.bytes().all(is_part)
         };
-        let braced = name.strip_prefix('{').map(|name| name.strip_suffix('}').unwrap_or(name));
+        let braced = name
+            .strip_prefix('{')
+            .map(|name| name.strip_suffix('}').unwrap_or(name));
         let is_command = name.starts_with('(') && self.text[value.start..].contains(')');
         self.separator != Separator::Colon
             && (is_command || is_variable(name) || braced.is_some_and(is_variable))
@@ -267,7 +346,11 @@ pub(super) fn bare(text: &str, begin: usize, is_end: impl Fn(char) -> bool) -> u
     while let Some(c) = value[at..].chars().next() {
         let next = at + c.len_utf8();
         at = match c {
-            '[' => next + marks(&value[at..]).find(|mark| mark.start == 0).map_or(0, |mark| mark.end - 1),
+            '[' => {
+                next + marks(&value[at..])
+                    .find(|mark| mark.start == 0)
+                    .map_or(0, |mark| mark.end - 1)
+            }
             '\\' => next + value[next..].chars().next().map_or(0, char::len_utf8),
             // A placeholder has its own braces.
             '{' => {
@@ -280,7 +363,10 @@ pub(super) fn bare(text: &str, begin: usize, is_end: impl Fn(char) -> bool) -> u
             }
             '"' | '\'' if text[..begin].matches(c).count() % 2 == 1 => return at,
             '"' | '\'' => {
-                let quote = Quote { mark: c, escapes: 0 };
+                let quote = Quote {
+                    mark: c,
+                    escapes: 0,
+                };
                 (next + quote.content(&value[next..]) + 1).min(value.len())
             }
             c if c.is_whitespace() || is_end(c) => return at,
@@ -294,7 +380,9 @@ pub(super) fn bare(text: &str, begin: usize, is_end: impl Fn(char) -> bool) -> u
 fn structure(value: &str) -> Option<usize> {
     let is_table = value.strip_prefix('{').is_some_and(|rest| {
         // Unlike a placeholder.
-        let is_assigned = rest.find('}').is_some_and(|end| rest[..end].contains(['=', ':']));
+        let is_assigned = rest
+            .find('}')
+            .is_some_and(|end| rest[..end].contains(['=', ':']));
         is_assigned || rest.trim_start().starts_with(['"', '\'', '{', '\\'])
     });
     if !is_table && (!value.starts_with('[') || value.starts_with(MARK)) {
@@ -318,6 +406,9 @@ fn structure(value: &str) -> Option<usize> {
         }
     }
     // A list that is cut off; else a value that only begins so.
-    let is_list = is_table || value[1..].trim_start().starts_with(['"', '\'', '{', '[', '\\']);
+    let is_list = is_table
+        || value[1..]
+            .trim_start()
+            .starts_with(['"', '\'', '{', '[', '\\']);
     is_list.then_some(value.len())
 }

@@ -21,9 +21,13 @@ pub(super) fn values(text: &str, name: &Range<usize>) -> Option<Vec<Range<usize>
     let is_element = inside.chars().all(is_part);
     let is_named = || {
         let quote = Quote::before(inside)?;
-        inside[..inside.len() - quote.length()].trim_end().ends_with('=').then_some(())
+        inside[..inside.len() - quote.length()]
+            .trim_end()
+            .ends_with('=')
+            .then_some(())
     };
-    if inside.contains('>') || !is_element && !inside.starts_with(|c: char| c.is_ascii_alphabetic()) {
+    if inside.contains('>') || !is_element && !inside.starts_with(|c: char| c.is_ascii_alphabetic())
+    {
         return None;
     }
     if !is_element {
@@ -33,7 +37,11 @@ pub(super) fn values(text: &str, name: &Range<usize>) -> Option<Vec<Range<usize>
     let mut found = attributes(text, name.end..tag.end);
     if !text[..tag.end].ends_with('/') {
         let length = text[tag.start..].find(|c| !is_part(c)).unwrap_or(0);
-        found.extend(content(text, tag.end + 1, &text[tag.start..tag.start + length]));
+        found.extend(content(
+            text,
+            tag.end + 1,
+            &text[tag.start..tag.start + length],
+        ));
     }
     (!found.is_empty()).then_some(found)
 }
@@ -46,7 +54,8 @@ fn tag_end(text: &str, from: usize) -> Option<usize> {
             ('>', None) => return Some(from + at),
             // The name itself may stand in quotes, of which only the second is seen here.
             ('"' | '\'', None)
-                if text[from..from + at].ends_with('=') || text[from..from + at].ends_with("=\\") =>
+                if text[from..from + at].ends_with('=')
+                    || text[from..from + at].ends_with("=\\") =>
             {
                 open = Some(c);
             }
@@ -64,8 +73,12 @@ fn attributes(text: &str, within: Range<usize>) -> Vec<Range<usize>> {
     let signs = part.match_indices('=');
     let value = |(at, _): (usize, &str)| {
         let name = part[..at].trim_end();
-        let name = &name[name.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |space| space + 1)..];
-        VALUES.iter().find(|known| known.eq_ignore_ascii_case(name))?;
+        let name = &name[name
+            .rfind(|c: char| !c.is_ascii_alphanumeric())
+            .map_or(0, |space| space + 1)..];
+        VALUES
+            .iter()
+            .find(|known| known.eq_ignore_ascii_case(name))?;
         let value = part[at + 1..].trim_start();
         let quote = Quote::of(value)?;
         let begin = within.start + part.len() - value.len() + quote.length();
@@ -78,8 +91,13 @@ fn attributes(text: &str, within: Range<usize>) -> Vec<Range<usize>> {
 /// What an element contains, its other elements included, without the white space around it.
 fn content(text: &str, begin: usize, tag: &str) -> Option<Range<usize>> {
     let rest = &text[begin..];
-    let ends = ["</", "<\\/"].into_iter().filter_map(|mark| rest.find(&format!("{mark}{tag}")));
-    let end = ends.min().or_else(|| rest.find("</")).or_else(|| rest.find("<\\/"))?;
+    let ends = ["</", "<\\/"]
+        .into_iter()
+        .filter_map(|mark| rest.find(&format!("{mark}{tag}")));
+    let end = ends
+        .min()
+        .or_else(|| rest.find("</"))
+        .or_else(|| rest.find("<\\/"))?;
     let inside = &rest[..end];
     let begin = begin + inside.len() - inside.trim_start().len();
     let end = begin + inside.trim().len();

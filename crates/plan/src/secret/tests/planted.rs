@@ -11,7 +11,8 @@ use super::super::*;
 
 /// Characters that some text needs to write in another way.
 const SPECIAL: [&str; 20] = [
-    "\"", "\\", "'", " ", ",", ";", "=", "&", "%", "$", "/", ":", "@", "#", "é", "+", "<", "\\\"", "')", "?",
+    "\"", "\\", "'", " ", ",", ";", "=", "&", "%", "$", "/", ":", "@", "#", "é", "+", "<", "\\\"",
+    "')", "?",
 ];
 
 /// A secret: letters and digits around a special character.
@@ -27,24 +28,44 @@ fn in_toml(text: &str) -> String {
 
 /// An experiment file with a line in the service's table, one in the load's, and one before all.
 fn file(comment: &str, service: &str, load: &str) -> String {
-    let command = if service.starts_with("command") { "" } else { "command = [\"node\"]\n" };
+    let command = if service.starts_with("command") {
+        ""
+    } else {
+        "command = [\"node\"]\n"
+    };
     format!("# {comment}\nname = \"x\"\n[services.api]\n{command}{service}\n[load]\n{load}\n")
 }
 
 /// The same secret in texts of every kind, each an experiment file.
 fn files(secret: &str) -> Vec<String> {
-    let body = |body: &str| file("", "", &format!("method = \"POST\"\nbody = {}", in_toml(body)));
+    let body = |body: &str| {
+        file(
+            "",
+            "",
+            &format!("method = \"POST\"\nbody = {}", in_toml(body)),
+        )
+    };
     let object = json!({ "user": "bob", "password": secret, "page": 2 }).to_string();
     let form = percent_encoded(secret).replace("%20", "+");
     let words = |words: &[&str]| {
-        let words: Vec<_> = words.iter().map(|word| in_toml(&word.replace('{', "{{"))).collect();
+        let words: Vec<_> = words
+            .iter()
+            .map(|word| in_toml(&word.replace('{', "{{")))
+            .collect();
         file("", &format!("command = [{}]", words.join(", ")), "")
     };
     let shell = crate::command_line([secret.to_owned()]);
-    let xml = secret.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+    let xml = secret
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('"', "&quot;");
     let yaml = secret.replace('\'', "''");
     let lines = serde_json::to_string_pretty(&json!({ "password": secret })).expect("JSON");
-    let typed = ["load".to_owned(), "-H".to_owned(), format!("X-Api-Key: my key {secret}")];
+    let typed = [
+        "load".to_owned(),
+        "-H".to_owned(),
+        format!("X-Api-Key: my key {secret}"),
+    ];
     vec![
         body(&object),
         body(&json!({ "payload": object }).to_string()),
@@ -54,34 +75,80 @@ fn files(secret: &str) -> Vec<String> {
         body(&format!("user%5Bpassword%5D={form}&page=2")),
         body(&format!("api%5Fkey={form}&page=2")),
         body(&format!("page=2&data={}", percent_encoded(&object))),
-        file("", "", &format!("path = {}", in_toml(&format!("/?q={}&page=2", percent_encoded(&object))))),
         file(
             "",
             "",
             &format!(
                 "path = {}",
-                in_toml(&format!("/?next={}", percent_encoded(&format!("/?token={form}"))))
+                in_toml(&format!("/?q={}&page=2", percent_encoded(&object)))
+            ),
+        ),
+        file(
+            "",
+            "",
+            &format!(
+                "path = {}",
+                in_toml(&format!(
+                    "/?next={}",
+                    percent_encoded(&format!("/?token={form}"))
+                ))
             ),
         ),
         body(&lines.replace("\": ", "\"\t:\n    ")),
         body(&json!({ "headers": [{ "name": "X-Api-Key", "value": secret }] }).to_string()),
-        body(&format!("<a><password>{xml}</password><api-key value=\"{xml}\"/></a>")),
+        body(&format!(
+            "<a><password>{xml}</password><api-key value=\"{xml}\"/></a>"
+        )),
         body(&format!("tokens:\n  - '{yaml}'\npage: 2\n")),
-        body(&format!("--x\r\nContent-Disposition: form-data; name=\"token\"\r\n\r\n{secret}\r\n--x--\r\n")),
-        file("", "", &format!("headers = {{ X-Api-Key = {} }}", in_toml(&format!("my key {secret}")))),
-        file("", "", &format!("path = {}", in_toml(&format!("/?token={}&page=2", percent_encoded(secret))))),
-        file("", &format!("env = {{ DB_PASSWORD = {} }}", in_toml(secret)), ""),
+        body(&format!(
+            "--x\r\nContent-Disposition: form-data; name=\"token\"\r\n\r\n{secret}\r\n--x--\r\n"
+        )),
         file(
             "",
-            &format!("env = {{ DB_PASSWORD = {} }}", in_toml(&format!("{secret}{{env.CARGO_MANIFEST_DIR}}"))),
+            "",
+            &format!(
+                "headers = {{ X-Api-Key = {} }}",
+                in_toml(&format!("my key {secret}"))
+            ),
+        ),
+        file(
+            "",
+            "",
+            &format!(
+                "path = {}",
+                in_toml(&format!("/?token={}&page=2", percent_encoded(secret)))
+            ),
+        ),
+        file(
+            "",
+            &format!("env = {{ DB_PASSWORD = {} }}", in_toml(secret)),
             "",
         ),
-        file("", &format!("env = {{ URL = \"postgres://bob:{}@db/shop\" }}", percent_encoded(secret)), ""),
+        file(
+            "",
+            &format!(
+                "env = {{ DB_PASSWORD = {} }}",
+                in_toml(&format!("{secret}{{env.CARGO_MANIFEST_DIR}}"))
+            ),
+            "",
+        ),
+        file(
+            "",
+            &format!(
+                "env = {{ URL = \"postgres://bob:{}@db/shop\" }}",
+                percent_encoded(secret)
+            ),
+            "",
+        ),
         words(&["node", "--token", secret, "--size", "3"]),
         words(&["node", &format!("--api-key={secret}")]),
         words(&["curl", "-H", &format!("X-Api-Key: my key {secret}")]),
         words(&["sh", "-c", &format!("TOKEN={shell} exec node x")]),
-        file(&format!("proofload {}", crate::command_line(masked_words(&typed))), "", ""),
+        file(
+            &format!("proofload {}", crate::command_line(masked_words(&typed))),
+            "",
+            "",
+        ),
     ]
 }
 
@@ -98,7 +165,10 @@ fn templates(secret: &str) -> Vec<String> {
         format!("tokens:\n- {json}\n"),
         format!("secret = \"\"{json}\"\"\nuser = \"u\"\n"),
         format!("{{ \"password\":\n  {json}, \"tokens\": [{json}] }}"),
-        format!("export TOKEN={}\n", crate::command_line([secret.to_owned()])),
+        format!(
+            "export TOKEN={}\n",
+            crate::command_line([secret.to_owned()])
+        ),
     ]
 }
 
@@ -109,7 +179,13 @@ fn cut_within(value: &str) -> Vec<String> {
     let cuts = (0..=value.chars().count()).flat_map(|at| {
         let end = before + at;
         let start = cut_start(&text, all - end);
-        [cut_end(&text, end), text::cut(&text, end), quoted(&text, end), cut_end(&start, 9), start]
+        [
+            cut_end(&text, end),
+            text::cut(&text, end),
+            quoted(&text, end),
+            cut_end(&start, 9),
+            start,
+        ]
     });
     cuts.collect()
 }
@@ -117,13 +193,18 @@ fn cut_within(value: &str) -> Vec<String> {
 /// The same as other machines' messages are shown.
 fn debugged(value: &str) -> Vec<String> {
     let before = |end: usize| value.chars().take(end).collect::<String>();
-    (0..value.chars().count()).map(|end| format!("not understood: {:?}…", before(end))).collect()
+    (0..value.chars().count())
+        .map(|end| format!("not understood: {:?}…", before(end)))
+        .collect()
 }
 
 /// Five bytes of a secret that are in a text.
 fn left<'a>(parts: &'a [String; 2], text: &str) -> Option<&'a str> {
     let windows = |part: &'a String| (0..part.len() - 4).map(move |at| &part[at..at + 5]);
-    parts.iter().flat_map(windows).find(|window| text.contains(window))
+    parts
+        .iter()
+        .flat_map(windows)
+        .find(|window| text.contains(window))
 }
 
 proptest! {

@@ -37,29 +37,63 @@ fn a_port_is_found_by_its_number_by_its_name_and_alone() {
     for (spec, wanted, expected) in [
         (&one, None, "10.84.0.7:80 ".to_owned()),
         (&one, number(80), "10.84.0.7:80 ".to_owned()),
-        (&one, number(8080), refused("it has no port 8080 | it has 80")),
-        (&one, name("http"), refused("it has no port http | it has 80")),
-        (&several, name("metrics"), "[fd00::7]:9090 metrics".to_owned()),
+        (
+            &one,
+            number(8080),
+            refused("it has no port 8080 | it has 80"),
+        ),
+        (
+            &one,
+            name("http"),
+            refused("it has no port http | it has 80"),
+        ),
+        (
+            &several,
+            name("metrics"),
+            "[fd00::7]:9090 metrics".to_owned(),
+        ),
         (&several, number(53), "[fd00::7]:53 dns-tcp".to_owned()),
-        (&several, name("metric"), refused("it has no port metric | did you mean `metrics`?")),
-        (&several, name("dns"), refused(&format!("its port 53 is of UDP, and load goes over TCP | {all}"))),
+        (
+            &several,
+            name("metric"),
+            refused("it has no port metric | did you mean `metrics`?"),
+        ),
+        (
+            &several,
+            name("dns"),
+            refused(&format!(
+                "its port 53 is of UDP, and load goes over TCP | {all}"
+            )),
+        ),
         (
             &several,
             None,
-            refused(&format!("which of its ports is meant is not said | {all}: kubernetes = {{ port = … }}")),
+            refused(&format!(
+                "which of its ports is meant is not said | {all}: kubernetes = {{ port = … }}"
+            )),
         ),
     ] {
         assert_eq!(found(spec, wanted), expected);
     }
     let headless = found(&json!({"clusterIP": "None", "ports": [{"port": 80}]}), None);
-    assert!(headless.starts_with("kubernetes://prod/shop: it is headless"), "{headless}");
-    let alias = found(&json!({"type": "ExternalName", "externalName": "shop.example"}), None);
-    assert!(alias.contains("another name of shop.example") && alias.contains("proofload load"), "{alias}");
+    assert!(
+        headless.starts_with("kubernetes://prod/shop: it is headless"),
+        "{headless}"
+    );
+    let alias = found(
+        &json!({"type": "ExternalName", "externalName": "shop.example"}),
+        None,
+    );
+    assert!(
+        alias.contains("another name of shop.example") && alias.contains("proofload load"),
+        "{alias}"
+    );
 }
 
 fn slice(family: &str, endpoints: Value) -> EndpointSlice {
     let ports = json!([{"name": "metrics", "port": 9000}, {"name": "http", "port": 8080}]);
-    let slice = json!({"metadata": {}, "addressType": family, "ports": ports, "endpoints": endpoints});
+    let slice =
+        json!({"metadata": {}, "addressType": family, "ports": ports, "endpoints": endpoints});
     serde_json::from_value(slice).unwrap()
 }
 
@@ -70,7 +104,10 @@ fn endpoint(address: &str, pod: &str, conditions: Value) -> Value {
 
 #[test]
 fn pods_are_those_of_the_port_and_of_its_family_each_once_with_what_the_cluster_tells_of_them() {
-    let found = ServiceLookup { address: "10.84.0.7:80".parse().unwrap(), port: "http".into() };
+    let found = ServiceLookup {
+        address: "10.84.0.7:80".parse().unwrap(),
+        port: "http".into(),
+    };
     let slices = [
         slice(
             "IPv4",
@@ -91,8 +128,17 @@ fn pods_are_those_of_the_port_and_of_its_family_each_once_with_what_the_cluster_
     let known = json!({"metadata": {"uid": "uid-of-a"}, "spec": {"containers": []}, "status": {"containerStatuses": containers}});
     let known: Pod = serde_json::from_value(known).unwrap();
     let pods = behind(&found, &slices, &[known]);
-    let told: Vec<(&str, &str, bool, Option<u32>)> =
-        pods.iter().map(|pod| (pod.name.as_str(), pod.address.as_str(), pod.ready, pod.restarts)).collect();
+    let told: Vec<(&str, &str, bool, Option<u32>)> = pods
+        .iter()
+        .map(|pod| {
+            (
+                pod.name.as_str(),
+                pod.address.as_str(),
+                pod.ready,
+                pod.restarts,
+            )
+        })
+        .collect();
     let expected = [
         ("10.0.0.9:8080", "10.0.0.9:8080", true, None),
         ("a", "10.83.101.2:8080", true, Some(3)),
@@ -101,5 +147,8 @@ fn pods_are_those_of_the_port_and_of_its_family_each_once_with_what_the_cluster_
     assert_eq!(told, expected);
     assert_eq!(pods[1].images, ["shop@sha256:12", "side:1@sha256:34"]);
     assert_eq!(pods[1].node.as_deref(), Some("n1"));
-    assert_eq!((pods[0].uid.as_str(), pods[1].uid.as_str()), ("", "uid-of-a"));
+    assert_eq!(
+        (pods[0].uid.as_str(), pods[1].uid.as_str()),
+        ("", "uid-of-a")
+    );
 }

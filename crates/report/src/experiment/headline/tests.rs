@@ -13,7 +13,11 @@ fn said(record: &Record, conclusion: &Conclusion) -> (RunState, String) {
 }
 
 /// The stored record as if its only comparison had this outcome.
-fn decided(metric: Metric, outcome: Outcome, (ratio, low, high): (f64, f64, f64)) -> (RunState, String) {
+fn decided(
+    metric: Metric,
+    outcome: Outcome,
+    (ratio, low, high): (f64, f64, f64),
+) -> (RunState, String) {
     let mut record = kept();
     record.header.plan.design.metric = metric;
     let mut conclusion = conclude(&record);
@@ -21,7 +25,14 @@ fn decided(metric: Metric, outcome: Outcome, (ratio, low, high): (f64, f64, f64)
     let comparison = &mut conclusion.comparisons[0];
     comparison.metric = metric;
     comparison.outcome = outcome;
-    comparison.estimate = Some(Estimate { blocks: 10, ratio, low, high, sd_log: 0.1, critical_t: 3.0 });
+    comparison.estimate = Some(Estimate {
+        blocks: 10,
+        ratio,
+        low,
+        high,
+        sd_log: 0.1,
+        critical_t: 3.0,
+    });
     said(&record, &conclusion)
 }
 
@@ -57,7 +68,12 @@ fn spoiled(spoil: impl Fn(&mut Slice)) -> Record {
 #[test]
 fn each_other_way_in_which_a_run_can_end_has_its_sentence() {
     let words = "api: ended with code 1 before it was ready\nlast words: no port\n".to_owned();
-    let ended = || Some(Ended { reason: EndReason::ServiceFailed(words.clone()), seconds: 3.0 });
+    let ended = || {
+        Some(Ended {
+            reason: EndReason::ServiceFailed(words.clone()),
+            seconds: 3.0,
+        })
+    };
     let mut few = kept();
     few.blocks.truncate(3);
     let mut alone = kept();
@@ -67,24 +83,47 @@ fn each_other_way_in_which_a_run_can_end_has_its_sentence() {
     *comparisons = vec![comparisons[0].clone(); 3];
     // One answer each: consecutive comparisons of the same two variants would be metrics of one comparison.
     (comparisons[1].baseline, comparisons[1].candidate) = (1, 0);
-    let without_success = spoiled(|Slice { counts, variant, .. }| {
-        if *variant == 1 {
-            (counts.successful, counts.successful_in_window, counts.responses) = (0, 0, 0);
-            counts.timed_out = counts.sent;
-            counts.status.clear();
-        }
-    });
+    let without_success = spoiled(
+        |Slice {
+             counts, variant, ..
+         }| {
+            if *variant == 1 {
+                (
+                    counts.successful,
+                    counts.successful_in_window,
+                    counts.responses,
+                ) = (0, 0, 0);
+                counts.timed_out = counts.sent;
+                counts.status.clear();
+            }
+        },
+    );
     let records = [
         few,
         spoiled(|slice| slice.counts.successful /= 2),
-        Record { ended: ended(), ..kept() },
-        Record { ended: ended(), blocks: Vec::new(), ..kept() },
-        Record { ended: None, blocks: Vec::new(), ..kept() },
+        Record {
+            ended: ended(),
+            ..kept()
+        },
+        Record {
+            ended: ended(),
+            blocks: Vec::new(),
+            ..kept()
+        },
+        Record {
+            ended: None,
+            blocks: Vec::new(),
+            ..kept()
+        },
         alone,
         without_success,
         several,
     ];
-    let (state, text) = decided(Metric::Throughput, Outcome::Inconclusive, (1.03, 0.95, 1.12));
+    let (state, text) = decided(
+        Metric::Throughput,
+        Outcome::Inconclusive,
+        (1.03, 0.95, 1.12),
+    );
     let mut told = vec![format!("{state:?}: {text}")];
     told.extend(records.iter().map(|record| {
         let (state, text) = said(record, &conclude(record));

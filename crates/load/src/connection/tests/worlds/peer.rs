@@ -9,8 +9,8 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
 use super::super::frames::{
-    ACK, DATA, END_STREAM, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, data, frame, goaway,
-    head, read, reset, settings, trailers,
+    ACK, DATA, END_STREAM, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, data,
+    frame, goaway, head, read, reset, settings, trailers,
 };
 
 /// Initial window of a connection, and of a stream unless the settings change it (RFC 9113, section 6.9.2).
@@ -90,13 +90,27 @@ struct Stream {
 
 impl Peer {
     pub(super) fn new(nature: Nature, deeds: &mut Deeds) -> Peer {
-        let window = if nature.narrow { u32::from(NARROW) } else { WINDOW as u32 };
+        let window = if nature.narrow {
+            u32::from(NARROW)
+        } else {
+            WINDOW as u32
+        };
         let window = [&[0, 4], &window.to_be_bytes()[..]].concat();
-        let greeting = frame(SETTINGS, 0, 0, &[&settings(nature.streams)[9..], &window].concat());
+        let greeting = frame(
+            SETTINGS,
+            0,
+            0,
+            &[&settings(nature.streams)[9..], &window].concat(),
+        );
         if nature.streams == Some(0) {
             deeds.allow(&[Cause::Timeout], FOR_EVER);
         }
-        Peer { nature, window: WINDOW, out: vec![(greeting, None)], ..Peer::default() }
+        Peer {
+            nature,
+            window: WINDOW,
+            out: vec![(greeting, None)],
+            ..Peer::default()
+        }
     }
 
     /// Handles bytes from the engine.
@@ -125,7 +139,8 @@ impl Peer {
             let said = self.out.len();
             self.hear_frame((kind, flags, id), &payload, deeds);
             // After a truncated frame nothing is sent.
-            self.out.truncate(if self.is_mute { said } else { usize::MAX });
+            self.out
+                .truncate(if self.is_mute { said } else { usize::MAX });
         }
     }
 
@@ -133,14 +148,29 @@ impl Peer {
         let ends = flags & END_STREAM != 0;
         match kind {
             HEADERS => {
-                assert!(id % 2 == 1 && id > self.last, "stream {id} after {}", self.last);
+                assert!(
+                    id % 2 == 1 && id > self.last,
+                    "stream {id} after {}",
+                    self.last
+                );
                 self.last = id;
                 deeds.seen += 1;
                 if self.leaving.is_some_and(|last| id > last) || self.is_mute {
                     return;
                 }
-                let window = if self.nature.narrow { i64::from(NARROW) } else { WINDOW };
-                self.streams.insert(id, Stream { is_asked: ends, window, ..Stream::default() });
+                let window = if self.nature.narrow {
+                    i64::from(NARROW)
+                } else {
+                    WINDOW
+                };
+                self.streams.insert(
+                    id,
+                    Stream {
+                        is_asked: ends,
+                        window,
+                        ..Stream::default()
+                    },
+                );
                 let (count, lanes) = (self.streams.len(), self.nature.lanes);
                 assert!(count <= lanes, "{count} streams at once of {lanes}");
             }
@@ -151,7 +181,8 @@ impl Peer {
                 let opens = !self.nature.starving && !payload.is_empty();
                 if opens {
                     self.window += payload.len() as i64;
-                    self.out.push((frame(WINDOW_UPDATE, 0, 0, &increment), None));
+                    self.out
+                        .push((frame(WINDOW_UPDATE, 0, 0, &increment), None));
                 }
                 if let Some(stream) = self.streams.get_mut(&id) {
                     stream.window -= payload.len() as i64;
@@ -159,7 +190,8 @@ impl Peer {
                     stream.is_asked |= ends;
                     if opens && !ends {
                         stream.window += payload.len() as i64;
-                        self.out.push((frame(WINDOW_UPDATE, 0, id, &increment), None));
+                        self.out
+                            .push((frame(WINDOW_UPDATE, 0, id, &increment), None));
                     }
                 }
             }
@@ -173,7 +205,11 @@ impl Peer {
     /// Requests that wait for more of their response.
     fn waiting(&self) -> Vec<u32> {
         let waits = |stream: &Stream| stream.is_asked && !stream.is_silent;
-        self.streams.iter().filter(|(_, stream)| waits(stream)).map(|(id, _)| *id).collect()
+        self.streams
+            .iter()
+            .filter(|(_, stream)| waits(stream))
+            .map(|(id, _)| *id)
+            .collect()
     }
 
     pub(super) fn has_more_to_say(&self) -> bool {
@@ -215,11 +251,27 @@ impl Peer {
         let head = head(id, "200", &[("content-length", "2")], 0);
         let before = if rng.random_bool(0.5) { &head } else { &[][..] };
         let (bytes, causes, mark) = match rng.random_range(0..5) {
-            0 => ([before, &reset(id, 8)].concat(), &[Cause::StreamReset][..], None),
-            1 => ([before, &reset(id, 7)].concat(), &[Cause::StreamRefused][..], None),
+            0 => (
+                [before, &reset(id, 8)].concat(),
+                &[Cause::StreamReset][..],
+                None,
+            ),
+            1 => (
+                [before, &reset(id, 7)].concat(),
+                &[Cause::StreamRefused][..],
+                None,
+            ),
             // The response is complete, and the rest of the request is not wanted.
-            2 => ([&head[..], &data(id, b"no", 0), &reset(id, 0)].concat(), &[][..], Some(true)),
-            3 => ([&head[..], &data(id, b"more", END_STREAM)].concat(), &[Cause::Malformed][..], None),
+            2 => (
+                [&head[..], &data(id, b"no", 0), &reset(id, 0)].concat(),
+                &[][..],
+                Some(true),
+            ),
+            3 => (
+                [&head[..], &data(id, b"more", END_STREAM)].concat(),
+                &[Cause::Malformed][..],
+                None,
+            ),
             _ => {
                 deeds.allow(&[Cause::Timeout, Cause::Abandoned], FOR_EVER);
                 self.streams.get_mut(&id).unwrap().is_silent = true;
@@ -241,13 +293,18 @@ impl Peer {
                 let last = self.leaving.map_or(last, |before| before.min(last));
                 self.streams.retain(|stream, _| *stream <= last);
                 self.leaving = Some(last);
-                self.out.push((goaway(last, if calm == 0 { 0 } else { 11 }), None));
+                self.out
+                    .push((goaway(last, if calm == 0 { 0 } else { 11 }), None));
                 deeds.allow(&[Cause::StreamRefused], FOR_EVER);
                 deeds.allow(if calm == 0 { &[] } else { &gone }, FOR_EVER);
             }
             2 => {
                 deeds.allow(&gone, FOR_EVER);
-                self.leave(if rng.random_bool(0.5) { Ending::Closes } else { Ending::Vanishes });
+                self.leave(if rng.random_bool(0.5) {
+                    Ending::Closes
+                } else {
+                    Ending::Vanishes
+                });
             }
             3 => {
                 deeds.allow(&[Cause::Reset], FOR_EVER);
@@ -261,7 +318,8 @@ impl Peer {
             5 => {
                 deeds.allow(&gone, FOR_EVER);
                 let whole = head(id, "200", &[], 0);
-                self.out.push((whole[..rng.random_range(1..whole.len())].to_vec(), None));
+                self.out
+                    .push((whole[..rng.random_range(1..whole.len())].to_vec(), None));
                 self.leave(Ending::Vanishes);
             }
             6 => {
@@ -283,7 +341,11 @@ impl Peer {
 
 /// A good response as a list of frames.
 fn in_frames(id: u32, rng: &mut Pcg64Mcg) -> VecDeque<Said> {
-    let (status, is_good) = if rng.random_bool(0.1) { ("500", false) } else { ("200", true) };
+    let (status, is_good) = if rng.random_bool(0.1) {
+        ("500", false)
+    } else {
+        ("200", true)
+    };
     let body = vec![b'x'; [0, 5, 2000, 40_000][rng.random_range(0..4)]];
     let mut frames = VecDeque::new();
     if rng.random_bool(0.1) {
@@ -297,7 +359,11 @@ fn in_frames(id: u32, rng: &mut Pcg64Mcg) -> VecDeque<Said> {
     let length = [("content-length", length.as_str())];
     frames.push_back((head(id, status, &length[rng.random_range(0..2)..], 0), None));
     frames.extend(body.chunks(16_384).map(|piece| (data(id, piece, 0), None)));
-    let end = if rng.random_bool(0.5) { trailers(id, &[("x", "y")]) } else { data(id, b"", END_STREAM) };
+    let end = if rng.random_bool(0.5) {
+        trailers(id, &[("x", "y")])
+    } else {
+        data(id, b"", END_STREAM)
+    };
     frames.push_back((end, Some(is_good)));
     frames
 }

@@ -35,15 +35,22 @@ struct HuffmanCode {
 }
 
 static CODE: HuffmanCode = {
-    let mut all =
-        HuffmanCode { lengths: [(0, 0, 0); LONGEST + 1], symbols: [0; END + 1], short: [(0, 0); 256] };
+    let mut all = HuffmanCode {
+        lengths: [(0, 0, 0); LONGEST + 1],
+        symbols: [0; END + 1],
+        short: [(0, 0); 256],
+    };
     let (mut code, mut length, mut place) = (0, 1, 0);
     while length <= LONGEST {
         let (first, from, mut symbol) = (code, place, 0);
         while symbol <= END {
             if LENGTHS[symbol] as usize == length {
                 all.symbols[place] = symbol as u16;
-                let mut bits = if length <= 8 { (code as usize) << (8 - length) } else { 256 };
+                let mut bits = if length <= 8 {
+                    (code as usize) << (8 - length)
+                } else {
+                    256
+                };
                 while bits < 256 && bits >> (8 - length) == code as usize {
                     all.short[bits] = (symbol as u8, length as u8);
                     bits += 1;

@@ -8,19 +8,28 @@ type Field<'a> = (&'a str, &'a str);
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<_> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
-    digits.chunks(2).map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+    digits
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect()
 }
 
 fn decoded(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<(String, String)>, Undecodable> {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     decoder.decode(block)?;
-    Ok(decoder.fields.iter().map(|(name, value)| (text(name), text(value))).collect())
+    Ok(decoder
+        .fields
+        .iter()
+        .map(|(name, value)| (text(name), text(value)))
+        .collect())
 }
 
 #[track_caller]
 fn assert_fields(decoder: &mut Decoder, hex: &str, expected: &[Field]) {
-    let expected: Vec<_> =
-        expected.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .collect();
     assert_eq!(decoded(decoder, &bytes(hex)).unwrap(), expected);
 }
 
@@ -33,7 +42,12 @@ fn responses_of_the_standard_are_read_as_it_says() {
     let first = "3fe101 488264025885aec3771a4b6196d07abe941054d444a8200595040b8166e082a62d1bff6e919d29ad17186\
                  3c78f0b97c8e9ae82ae43d3";
     let fields = |status, date| {
-        [(":status", status), ("cache-control", "private"), ("date", date), ("location", location)]
+        [
+            (":status", status),
+            ("cache-control", "private"),
+            ("date", date),
+            ("location", location),
+        ]
     };
     assert_fields(&mut decoder, first, &fields("302", date));
     assert_fields(&mut decoder, "4883640effc1c0bf", &fields("307", date));
@@ -48,9 +62,19 @@ fn responses_of_the_standard_are_read_as_it_says() {
     // Repeated, with the same meaning although nothing is decoded.
     let known = "88bebfc0";
     assert!(decoder.decode(&bytes(known)).unwrap());
-    let before: Vec<_> = decoder.fields.iter().map(|(_, value)| value.to_vec()).collect();
+    let before: Vec<_> = decoder
+        .fields
+        .iter()
+        .map(|(_, value)| value.to_vec())
+        .collect();
     assert!(!decoder.decode(&bytes(known)).unwrap());
-    assert!(decoder.fields.iter().map(|(_, value)| value).eq(before.iter().map(Vec::as_slice)));
+    assert!(
+        decoder
+            .fields
+            .iter()
+            .map(|(_, value)| value)
+            .eq(before.iter().map(Vec::as_slice))
+    );
 }
 
 /// The Python package `hpack` has coded all bytes in their order.
@@ -78,7 +102,11 @@ fn what_cannot_be_decoded_is_refused() {
         ("00016184fffffffe", "the end inside of a string"),
     ];
     for (block, what) in cases {
-        assert_eq!(decoded(&mut Decoder::default(), &bytes(block)), Err(Undecodable), "{what}");
+        assert_eq!(
+            decoded(&mut Decoder::default(), &bytes(block)),
+            Err(Undecodable),
+            "{what}"
+        );
     }
 }
 

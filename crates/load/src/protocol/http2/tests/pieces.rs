@@ -33,8 +33,13 @@ pub fn same_for_every_cut(bytes: &[u8], cuts: &[usize]) {
 
 /// The tally and the output if requests are in flight, these bytes arrive, and the connection ends.
 fn outcome(bytes: &[u8], cuts: &[usize]) -> (String, Vec<u8>) {
-    let request = RequestSpec { body: vec![b'x'; 70_000], ..RequestSpec::new("POST", "/", "proofload.test") };
-    let arena = Arc::new(RequestArena::render(&[request], &crate::Users::default()).expect("it can be sent"));
+    let request = RequestSpec {
+        body: vec![b'x'; 70_000],
+        ..RequestSpec::new("POST", "/", "proofload.test")
+    };
+    let arena = Arc::new(
+        RequestArena::render(&[request], &crate::Users::default()).expect("it can be sent"),
+    );
     let settings = WorkerSettings {
         arena: arena.clone(),
         protocol: Protocol::Http2 { streams: REQUESTS },
@@ -48,17 +53,25 @@ fn outcome(bytes: &[u8], cuts: &[usize]) -> (String, Vec<u8>) {
         sample_every: 1,
         users: None,
     };
-    let (mut check, mut tally) =
-        (ContractCheck::new(settings.contracts.clone(), 1), ThreadTally::new(1, false));
+    let (mut check, mut tally) = (
+        ContractCheck::new(settings.contracts.clone(), 1),
+        ThreadTally::new(1, false),
+    );
     let mut in_flight = 0;
     let mut http2 = Http2::new(REQUESTS as usize, false);
     let mut said = Vec::new();
     let mut greeting = Vec::new();
     push(&mut greeting, SETTINGS, 0, 0, &[]);
-    let mut ends: Vec<_> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).chain([bytes.len()]).collect();
+    let mut ends: Vec<_> = cuts
+        .iter()
+        .map(|cut| cut % (bytes.len() + 1))
+        .chain([bytes.len()])
+        .collect();
     ends.sort_unstable();
     let mut from = 0;
-    let pieces = ends.iter().map(|&end| &bytes[std::mem::replace(&mut from, end)..end]);
+    let pieces = ends
+        .iter()
+        .map(|&end| &bytes[std::mem::replace(&mut from, end)..end]);
     let recorder = &mut Recorder {
         now_ns: 2,
         since_start_ns: Some(1),
@@ -94,11 +107,28 @@ fn outcome(bytes: &[u8], cuts: &[usize]) -> (String, Vec<u8>) {
     }
     assert_eq!((in_flight, http2.in_flight()), (0, 0), "every request ends");
     let counts = tally.finish(&arena.endpoints, check.take(), (3, &mut []));
-    let Counts { sent, responses, timed_out, broken, unfinished, .. } = counts;
-    assert_eq!(sent, responses + timed_out + broken + unfinished, "and but once");
+    let Counts {
+        sent,
+        responses,
+        timed_out,
+        broken,
+        unfinished,
+        ..
+    } = counts;
+    assert_eq!(
+        sent,
+        responses + timed_out + broken + unfinished,
+        "and but once"
+    );
     // If the connection was lost, the amount of output before that depends on the cuts.
     said.truncate(if is_over { 0 } else { said.len() });
-    (format!("{:?} {:?} {} {:?}", counts.status, counts.errors, counts.body_bytes, counts.endpoints), said)
+    (
+        format!(
+            "{:?} {:?} {} {:?}",
+            counts.status, counts.errors, counts.body_bytes, counts.endpoints
+        ),
+        said,
+    )
 }
 
 /// The peer reads all output.
@@ -112,7 +142,11 @@ fn drink(http2: &mut Http2, arena: &RequestArena, said: &mut Vec<u8>) {
 }
 
 fn bounded(http2: &Http2) {
-    let block = http2.reading.open_block.as_ref().map_or(0, |(_, block)| block.len());
+    let block = http2
+        .reading
+        .open_block
+        .as_ref()
+        .map_or(0, |(_, block)| block.len());
     assert!(http2.reading.held.len() <= PAYLOAD_MAX && block <= BLOCK_MAX);
     assert!(http2.decoder.table.bytes <= TABLE_BYTES);
 }
