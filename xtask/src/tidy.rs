@@ -2,6 +2,7 @@
 //! access the disk, so that all rules see the same tree and can be tested on a small one.
 
 mod calls;
+mod circles;
 mod code;
 mod directions;
 mod figures;
@@ -14,13 +15,14 @@ mod sizes;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod types;
 
 pub use tree::SourceTree;
 
 /// A house rule: its name in reports, and the function that finds violations.
 type TidyRule = (&'static str, fn(&SourceTree) -> Vec<TidyFinding>);
 
-const RULES: [TidyRule; 10] = [
+const RULES: [TidyRule; 12] = [
     ("direction", directions::find),
     ("parses", code::find),
     ("header", header::find),
@@ -31,6 +33,8 @@ const RULES: [TidyRule; 10] = [
     ("lock-host", locks::find),
     ("link", links::find),
     ("mark", marks::find),
+    ("type", types::find),
+    ("circle", circles::find),
 ];
 
 /// A violation: the place (lines count from 1), the problem and the remedy.

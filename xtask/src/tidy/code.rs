@@ -5,7 +5,10 @@ use proc_macro2::{Group, LineColumn, Span, TokenStream, TokenTree};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, ImplItem, Item, Meta, Signature, Token, TraitItem};
+use syn::{
+    Attribute, Ident, ImplItem, Item, Meta, Path, Signature, Token, TraitItem, UseName, UseRename,
+    UseTree,
+};
 
 use super::tree::File;
 use super::{SourceTree, TidyFinding};
@@ -16,6 +19,10 @@ pub struct ParsedCode {
     pub functions: Vec<Function>,
     /// Names of modules declared as `#[cfg(test)] mod name;`, whose code is in separate files.
     pub test_modules: Vec<String>,
+    /// Types defined here: structs, enums, unions, traits and aliases. Those that macros define are not seen.
+    pub types: Vec<(String, LineColumn)>,
+    /// Paths that begin with `crate`, `self` or `super`, in imports and in code.
+    pub paths: Vec<(Vec<String>, LineColumn)>,
     test_spans: Vec<(LineColumn, LineColumn)>,
     /// Where each token begins, in order; comments have none.
     starts: Vec<LineColumn>,
@@ -38,6 +45,8 @@ impl ParsedCode {
             tokens,
             functions,
             test_modules,
+            types: Vec::new(),
+            paths: Vec::new(),
             test_spans,
             starts,
         };
@@ -67,6 +76,36 @@ impl ParsedCode {
     pub fn size_of(&self, function: &Function) -> usize {
         let before = |place: LineColumn| self.starts.partition_point(|start| *start < place);
         before(function.end) - before(function.start)
+    }
+
+    fn add_type(&mut self, name: &Ident) {
+        self.types.push((name.to_string(), name.span().start()));
+    }
+
+    /// Adds the paths of an import that begin within this crate.
+    fn add_imports(&mut self, mut prefix: Vec<String>, tree: &UseTree) {
+        match tree {
+            UseTree::Path(path) => {
+                prefix.push(path.ident.to_string());
+                self.add_imports(prefix, &path.tree);
+            }
+            UseTree::Group(group) => {
+                let mut each = |tree| self.add_imports(prefix.clone(), tree);
+                group.items.iter().for_each(&mut each);
+            }
+            UseTree::Name(UseName { ident }) | UseTree::Rename(UseRename { ident, .. }) => {
+                prefix.push(ident.to_string());
+                self.add_path(prefix, ident.span().start());
+            }
+            UseTree::Glob(glob) => self.add_path(prefix, glob.span().start()),
+        }
+    }
+
+    fn add_path(&mut self, path: Vec<String>, start: LineColumn) {
+        let is_own = |first: &String| ["crate", "self", "super"].contains(&first.as_str());
+        if path.first().is_some_and(is_own) {
+            self.paths.push((path, start));
+        }
     }
 
     fn mark_test(&mut self, span: Span) {
@@ -122,10 +161,23 @@ impl<'ast> Visit<'ast> for ParsedCode {
                 self.test_modules.push(module.ident.to_string());
             }
         }
-        if let Item::Fn(function) = item {
-            self.add_function(&function.sig, function.block.span().end());
+        match item {
+            Item::Fn(function) => self.add_function(&function.sig, function.block.span().end()),
+            Item::Struct(item) => self.add_type(&item.ident),
+            Item::Enum(item) => self.add_type(&item.ident),
+            Item::Union(item) => self.add_type(&item.ident),
+            Item::Trait(item) => self.add_type(&item.ident),
+            Item::Type(item) => self.add_type(&item.ident),
+            Item::Use(item) => self.add_imports(Vec::new(), &item.tree),
+            _ => {}
         }
         visit::visit_item(self, item);
+    }
+
+    fn visit_path(&mut self, path: &'ast Path) {
+        let words = path.segments.iter().map(|part| part.ident.to_string());
+        self.add_path(words.collect(), path.span().start());
+        visit::visit_path(self, path);
     }
 
     fn visit_impl_item(&mut self, item: &'ast ImplItem) {

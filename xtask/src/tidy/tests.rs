@@ -248,8 +248,8 @@ fn files_and_functions_have_a_size() {
     ];
     let expected = [
         "a.rs:1: size: 7008 tokens",
-        "b.rs:2: size: `long` has 921 tokens",
-        "c.rs:4: size: `long` has 921 tokens",
+        "b.rs:2: size: `long` has 951 tokens",
+        "c.rs:4: size: `long` has 951 tokens",
     ];
     assert_found(&files, &expected);
 }

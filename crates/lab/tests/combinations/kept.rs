@@ -11,7 +11,7 @@ use crate::world::{Weather, World};
 use crate::{environment, folder, planned};
 
 /// Kinds of runs for which every weather is tried, in addition to a comparison of throughput.
-const RUNS: [&str; 3] = ["p99", "objective", "steps"];
+const RUNS: [&str; 4] = ["p99", "objective", "steps", "requests"];
 
 #[test]
 #[ignore = "writes: CORPUS=FOLDER cargo test --test combinations corpus -- --ignored"]

@@ -1,7 +1,7 @@
 //! The invariants of every run, for any combination.
 
 use analysis::{Conclusion, Outcome, Ruling};
-use model::Grade;
+use model::{Check, Grade};
 use record::Record;
 use report::{
     CSV, FormOptions, Gated, HTML, JSON, JUNIT, MARKDOWN, MeasuredRecord, SVG, TEXT, render,
@@ -68,6 +68,7 @@ pub fn check(record: &Record, printed: &Printed) {
     ends_within_its_budget(record);
     verdicts_agree_with_findings(&conclusion);
     gate_agrees_with_report(record, &conclusion);
+    failures_are_found(record, &conclusion);
     for slice in record
         .blocks
         .iter()
@@ -176,6 +177,37 @@ fn gate_agrees_with_report(record: &Record, conclusion: &Conclusion) {
             measured.high.is_none_or(|high| measured.low <= high),
             "{}: {measured:?}",
             judgement.limit
+        );
+    }
+}
+
+/// More than one failed request in a thousand, with those that were never sent, forbids a comparison.
+fn failures_are_found(record: &Record, conclusion: &Conclusion) {
+    let plan = &record.header.plan;
+    if plan.measure.is_some() || !plan.design.slo.is_empty() {
+        return;
+    }
+    for index in 0..plan.variants.len() {
+        let trials = record.complete_trials();
+        let slices: Vec<_> = trials
+            .flat_map(|trial| trial.measured())
+            .filter(|slice| slice.variant == index)
+            .collect();
+        let unsent = |counts: &model::Counts| counts.open.as_ref().map_or(0, |open| open.unsent);
+        let due: u64 = slices
+            .iter()
+            .map(|slice| slice.counts.sent + unsent(&slice.counts))
+            .sum();
+        let good: u64 = slices.iter().map(|slice| slice.counts.successful).sum();
+        let is_found = conclusion.findings.iter().any(|finding| {
+            finding.grade == Grade::Invalid
+                && matches!(finding.check, Check::Errors | Check::NoSuccess)
+        });
+        assert!(
+            (due - good) * 1000 <= due || is_found,
+            "{} of {due} failed: {:?}",
+            due - good,
+            conclusion.findings
         );
     }
 }

@@ -36,10 +36,11 @@ pub enum Weather {
     WantsCores,
     StartsSlowly,
     AnswersSlowly,
+    FailsRarely,
 }
 
 impl Weather {
-    pub const ALL: [Weather; 13] = [
+    pub const ALL: [Weather; 14] = [
         Weather::Quiet,
         Weather::Faster,
         Weather::Disturbed,
@@ -53,6 +54,7 @@ impl Weather {
         Weather::WantsCores,
         Weather::StartsSlowly,
         Weather::AnswersSlowly,
+        Weather::FailsRarely,
     ];
 
     fn fault(self) -> Option<Fault> {
@@ -69,7 +71,8 @@ impl Weather {
             | Weather::Disturbed
             | Weather::WantsCores
             | Weather::StartsSlowly
-            | Weather::AnswersSlowly => None,
+            | Weather::AnswersSlowly
+            | Weather::FailsRarely => None,
         }
     }
 }
@@ -78,6 +81,7 @@ impl Weather {
 pub struct World {
     pub inner: Simulated,
     plan: Plan,
+    weather: Weather,
     loads: u32,
 }
 
@@ -124,12 +128,14 @@ impl World {
                 | Weather::TimesOut
                 | Weather::Breaks
                 | Weather::Silent
-                | Weather::Interrupted => {}
+                | Weather::Interrupted
+                | Weather::FailsRarely => {}
             }
         });
         World {
             inner,
             plan: plan.clone(),
+            weather,
             loads: 0,
         }
     }
@@ -150,6 +156,9 @@ impl World {
             );
             let status = if share > 0.0 { 200 } else { 500 };
             counts.status = [(status, wanted)].into();
+        }
+        if self.weather == Weather::FailsRarely {
+            fail_rarely(&mut slice.counts);
         }
         if variant.load.is_mix() {
             let total: u64 = repeated
@@ -195,7 +204,7 @@ impl World {
                     .map(|service| ServiceUse {
                         service: service.name.clone(),
                         cpu_ns: cpu_ns / count,
-                        rss_bytes: 80_000_000,
+                        rss_bytes: 80_000_000 + u64::from(self.loads % 7) * 500_000,
                         processes: 1,
                         ..ServiceUse::default()
                     })
@@ -208,6 +217,17 @@ impl World {
     fn count(&mut self) {
         self.loads += 1;
         assert!(self.loads < LOADS_MAX, "the run does not end");
+    }
+}
+
+/// Turns 0.15 % of the responses into errors, at least one.
+fn fail_rarely(counts: &mut Counts) {
+    let failed = (counts.successful * 3 / 2000).max(1).min(counts.successful);
+    counts.successful -= failed;
+    counts.successful_in_window = counts.successful_in_window.min(counts.successful);
+    if let Some(good) = counts.status.get_mut(&200) {
+        *good -= failed;
+        counts.status.insert(500, failed);
     }
 }
 
