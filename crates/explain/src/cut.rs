@@ -30,7 +30,7 @@ use model::quantity::{many, micros};
 
 use crate::doubt::Note;
 use crate::label::clean;
-use crate::naming::Namer;
+use crate::naming::{IDLE, Namer};
 use crate::read::{
     CallFrame, Calls, KERNEL, MADE, NativeFrame, NativeStack, UNKNOWN, script_frame, usual_us,
 };
@@ -160,8 +160,6 @@ fn without_agent(profile: &HeapProfile, namer: &mut Namer<'_>) -> Vec<f64> {
 
 /// V8's name of the root node.
 const ROOT: &str = "(root)";
-/// V8's name of idle time.
-pub(crate) const IDLE: &str = "(idle)";
 
 /// A tree of V8's calls with a value per node, either time or bytes. Also returns the node of each call in
 /// the tree, if there is a value in it or below it.

@@ -9,7 +9,8 @@ use model::quantity::{many, micros, share};
 use model::{Absence, CaptureKind, CapturedService, Missing};
 use record::Record;
 
-use crate::captures::{CaptureFiles, CaptureReader, OpenedProfiles, Profiles, find};
+use crate::capture_files::CaptureFiles;
+use crate::captures::{CaptureReader, OpenedProfiles, Profiles, find};
 use crate::cause::{CauseInput, story};
 use crate::comparison::{
     EXPLAINED_MAX, EXPLAINED_MIN, Rounds, TAX_DOUBTED, add, difference, is_sound, reconcile,

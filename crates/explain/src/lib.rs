@@ -10,6 +10,7 @@
 //! All modules but [`perf`] are pure: bytes in, values out. This crate reads no file, starts nothing and
 //! prints nothing.
 
+mod capture_files;
 mod captures;
 mod cause;
 mod comparison;
@@ -32,7 +33,8 @@ mod views;
 mod waiting;
 mod write;
 
-pub use captures::{CaptureFiles, loop_delay_us};
+pub use capture_files::CaptureFiles;
+pub use captures::loop_delay_us;
 pub use cause::proposals;
 pub use comparison::compare_trees;
 pub use cut::{Cut, TimeWindow, cpu_tree, heap_tree, native_tree};

@@ -14,14 +14,16 @@ mod source_map;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::captures::CaptureFiles;
-use crate::cut::IDLE;
+use crate::capture_files::CaptureFiles;
 use crate::doubt::{DoubtKind, Note};
 use crate::label::clean;
 use crate::read::CallFrame;
 use crate::{CodeKind, Frame};
 use place::{FunctionPlace, Placing};
 use source_map::SourceMapping;
+
+/// V8's name of idle time.
+pub(crate) const IDLE: &str = "(idle)";
 
 /// A function from this column on is in generated code.
 const MINIFIED_COLUMN_MIN: u32 = 500;

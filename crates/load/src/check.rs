@@ -3,15 +3,13 @@
 //! It checks parsed heads and lengths. One in n responses is checked in full. It allocates only for those,
 //! for the first example of a breach, and for folded header values.
 
-use std::borrow::Cow;
-
 use model::quantity::many;
 use model::text::cut_end;
-use model::{ContentSeen, ContractFailure, FailureKind, LOCATION, SampleCounts, header};
+use model::{ContentSeen, ContractFailure, FailureKind, LOCATION, SampleCounts};
 
 use crate::Contract;
 use crate::content::{Content, ContentReader};
-use crate::reader::ResponseHead;
+use crate::reader::{ResponseHead, values};
 
 /// Maximum length of an unexpected header value in an example.
 const EXAMPLE_CHARS: usize = 200;
@@ -360,29 +358,6 @@ fn has(head: &ResponseHead<'_>, name: &str, accepted: &[String]) -> bool {
                 .iter()
                 .any(|a| a.as_bytes().eq_ignore_ascii_case(&value))
         })
-}
-
-/// The values of all fields with this name, each on one line.
-pub(crate) fn values<'a>(
-    head: &ResponseHead<'a>,
-    name: &str,
-) -> impl Iterator<Item = Cow<'a, [u8]>> {
-    head.headers
-        .iter()
-        .filter(move |field| header::is_same(field.name, name))
-        .map(|field| unfolded(field.value.trim_ascii()))
-}
-
-/// A value on one line. Each fold with surrounding blanks becomes one blank (RFC 9112, section 5.2).
-pub(crate) fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
-    if !value.contains(&b'\n') {
-        return Cow::Borrowed(value);
-    }
-    let lines: Vec<_> = value
-        .split(|&byte| byte == b'\n')
-        .map(<[u8]>::trim_ascii)
-        .collect();
-    Cow::Owned(lines.join(&b' '))
 }
 
 /// Formats the status, with the target of a redirect.

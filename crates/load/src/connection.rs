@@ -13,24 +13,17 @@
 //! yet. This module does no I/O and reads no clock. The [`Worker`](crate::worker::Worker) chooses the
 //! requests and their times, and a driver moves the bytes.
 
-mod tls;
-
 use std::task::Poll;
 
 use model::{Cause, Phase};
 use rustls::HandshakeKind;
 
-use crate::arena::{RequestArena, RequestChoice};
-use crate::check::{Breach, ContractCheck};
-use crate::content::ContentReader;
-use crate::protocol::{self, Session};
-use crate::reader::{ResponseHead, Sink};
-use crate::tally::ThreadTally;
-use crate::user::{CONTENT_BYTES_MAX, Own, User};
-use crate::worker::WorkerSettings;
-use tls::{TlsError, TlsSession};
-
-pub(crate) use tls::TlsSettings;
+use crate::arena::RequestArena;
+use crate::in_flight::InFlight;
+use crate::protocol::{self, ConnectionEffect, Session};
+use crate::recorder::Recorder;
+use crate::settings::WorkerSettings;
+use crate::tls::{TlsError, TlsSession};
 
 /// Delay after the first failure to connect.
 const BACKOFF_FIRST_NS: u64 = 10_000_000;
@@ -52,18 +45,6 @@ pub(crate) enum Stage {
     LoggingIn,
     /// Ready for requests.
     Open,
-}
-
-/// The effect of received bytes, an end or an error on the connection. Request results are already recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum ConnectionEffect {
-    /// No change.
-    None,
-    /// There may be room for another request, or something to write.
-    Free,
-    /// The connection is no longer usable.
-    Lost,
 }
 
 pub(crate) struct Connection {
@@ -460,185 +441,6 @@ impl Connection {
     fn tls_failed(&mut self, error: TlsError, recorder: &mut Recorder<'_>) -> ConnectionEffect {
         recorder.tally.counts.tls_error.get_or_insert(error.text);
         self.failed(error.cause, recorder)
-    }
-}
-
-// A request in flight: its endpoint, its times, and the checks of its response.
-
-/// A request in flight. All times except `first_byte_ns` are absolute.
-pub(crate) struct InFlight {
-    pub(crate) choice: RequestChoice,
-    pub(crate) sent_ns: u64,
-    /// The scheduled time in open loop.
-    pub(crate) intended_ns: Option<u64>,
-    /// Time from sending to the first byte of the response.
-    pub(crate) first_byte_ns: Option<u64>,
-    pub(crate) breach: Option<Breach>,
-    /// Checks the response's content if the response is sampled.
-    pub(crate) content: Option<Box<ContentReader>>,
-    /// Data of a request that differs between users.
-    pub(crate) own: Option<Box<Own>>,
-    /// Whether this is the first request of its connection in the window.
-    pub(crate) is_first: bool,
-}
-
-impl InFlight {
-    pub(crate) fn new(choice: RequestChoice, sent_ns: u64, intended_ns: Option<u64>) -> InFlight {
-        InFlight {
-            choice,
-            sent_ns,
-            intended_ns,
-            first_byte_ns: None,
-            breach: None,
-            content: None,
-            own: None,
-            is_first: false,
-        }
-    }
-
-    pub(crate) fn bytes<'a>(&'a self, arena: &'a RequestArena) -> &'a [u8] {
-        match &self.own {
-            Some(own) => &own.bytes,
-            None => arena.bytes(self.choice),
-        }
-    }
-
-    fn is_log_in(&self) -> bool {
-        self.own.as_ref().is_some_and(|own| own.step.is_some())
-    }
-
-    pub(crate) fn received(&mut self, now_ns: u64) {
-        self.first_byte_ns.get_or_insert(now_ns - self.sent_ns);
-    }
-}
-
-/// Reads the response of a request and checks it.
-impl Sink for (&mut InFlight, &mut ContractCheck) {
-    fn head(&mut self, head: &ResponseHead<'_>) {
-        let is_log_in = self.0.is_log_in();
-        let (
-            InFlight {
-                choice,
-                breach,
-                content,
-                own,
-                ..
-            },
-            check,
-        ) = self;
-        *breach = check.head(choice.endpoint, head);
-        if own.as_mut().is_some_and(|own| own.note(head)) {
-            *content = Some(Box::new(ContentReader::of(head).keeping(CONTENT_BYTES_MAX)));
-        } else if !choice.bodiless && breach.is_none() && !is_log_in {
-            *content = check.sample(choice.endpoint, head);
-        }
-    }
-
-    fn content(&mut self, bytes: &[u8]) {
-        if let Some(content) = &mut self.0.content {
-            content.take(bytes);
-        }
-    }
-}
-
-// Recording of request results in the thread's tally, with the contract at hand.
-
-/// Records results at one point in time.
-pub(crate) struct Recorder<'a> {
-    pub(crate) now_ns: u64,
-    /// Time since the start of the window. `None` outside of it.
-    pub(crate) since_start_ns: Option<u64>,
-    pub(crate) settings: &'a WorkerSettings,
-    pub(crate) check: &'a mut ContractCheck,
-    pub(crate) tally: &'a mut ThreadTally,
-    pub(crate) in_flight: &'a mut u32,
-    /// The user of the connection, if the load has distinct users.
-    pub(crate) user: Option<&'a mut User>,
-    /// Whether a response was completed since this recorder was created.
-    pub(crate) has_response: bool,
-}
-
-impl Recorder<'_> {
-    /// Records a response.
-    pub(crate) fn completed(&mut self, mut request: InFlight, status: u16, body_bytes: u64) {
-        *self.in_flight -= 1;
-        self.tally
-            .silence
-            .response(request.choice.endpoint, self.now_ns, *self.in_flight);
-        self.has_response = true;
-        if request.own.is_some() && self.book_for_user(&mut request, (status, body_bytes)) {
-            return;
-        }
-        let endpoint = request.choice.endpoint;
-        if let Some(content) = request.content.take() {
-            request.breach = self.check.content(endpoint, *content);
-        }
-        let ok = self.check.body(endpoint, request.breach, body_bytes);
-        self.tally.response(
-            &request,
-            (status, body_bytes, ok),
-            self.now_ns,
-            self.since_start_ns,
-        );
-    }
-
-    /// Keeps the cookies of a user's response. If it answers a log-in, records it here and returns true,
-    /// because a successful log-in is not a sample.
-    #[cold]
-    fn book_for_user(&mut self, request: &mut InFlight, (status, body_bytes): (u16, u64)) -> bool {
-        let (Some(own), Some(user)) = (request.own.take(), &mut self.user) else {
-            return false;
-        };
-        user.keep_cookies(&own);
-        if own.step.is_none() {
-            return false;
-        }
-        let endpoint = request.choice.endpoint;
-        let content = request.content.take().map(|content| content.finish());
-        let why = match self.check.refusal(endpoint, request.breach, body_bytes) {
-            Some(refusal) => refusal,
-            None => match user.go_on(&own, content) {
-                Ok(()) => {
-                    self.tally.counts.log_ins += 1;
-                    return true;
-                }
-                Err(lacking) => lacking,
-            },
-        };
-        user.start_over();
-        self.has_response = false;
-        self.check.log_in_failed(
-            &self.settings.arena.endpoints[usize::from(endpoint)].name,
-            why,
-        );
-        self.tally.log_in_failed();
-        self.tally.response(
-            request,
-            (status, body_bytes, false),
-            self.now_ns,
-            self.since_start_ns,
-        );
-        true
-    }
-
-    /// Records a request that gets no response.
-    pub(crate) fn fail(&mut self, request: &InFlight, phase: Phase, cause: Cause) {
-        *self.in_flight -= 1;
-        self.tally.silence.lose(request.choice.endpoint);
-        if request.is_log_in() {
-            self.tally.log_in_failed();
-            self.user.iter_mut().for_each(|user| user.start_over());
-        }
-        self.tally.loss(request, phase, cause, self.now_ns);
-    }
-
-    /// Records a request without a response at the end of the slice, which is not an error.
-    pub(crate) fn leave_unfinished(&mut self, request: &InFlight) {
-        *self.in_flight -= 1;
-        self.tally.silence.lose(request.choice.endpoint);
-        if !request.is_log_in() {
-            self.tally.leave_unfinished(request, self.now_ns);
-        }
     }
 }
 

@@ -21,8 +21,8 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use sha2::{Digest as _, Sha256};
 
 use crate::Digest;
-use crate::check::values;
 use crate::reader::ResponseHead;
+use crate::reader::values;
 
 /// Maximum size of coded content, and of the result of one coding. This is far more than tested responses
 /// have, and still decoded in seconds. Content without a coding has no limit.

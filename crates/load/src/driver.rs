@@ -4,19 +4,14 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
-use crate::arena::RequestArena;
+use crate::Address;
 use crate::clock;
-use crate::completion::Completion;
-use crate::error::no_thread;
-use crate::readiness::Readiness;
 use crate::worker::{Action, Worker};
-use crate::{Address, DriverChoice, LoadError};
 use model::{Cause, OsError};
 
 /// Maximum connections begun in one scan. More would overrun a listener's backlog before it is scheduled.
@@ -124,27 +119,6 @@ pub(crate) struct Route {
     pub(crate) address: Address,
     /// Used in turn. If empty, the kernel chooses.
     pub(crate) sources: Vec<IpAddr>,
-}
-
-/// Creates the requested driver, or the readiness driver if the kernel refuses the other. `plain` means that
-/// only the arena's bytes are ever written, one request at a time.
-pub(crate) fn make(
-    choice: DriverChoice,
-    route: Route,
-    (arena, plain): (Arc<RequestArena>, bool),
-    connections: usize,
-) -> Result<Box<dyn Driver>, LoadError> {
-    if choice != DriverChoice::Readiness
-        && let Ok(driver) = Completion::new(route.clone(), (arena, plain), connections)
-    {
-        return Ok(Box::new(driver));
-    }
-    let driver = Readiness::new(route, connections).map_err(no_thread)?;
-    let needed = "Linux 5.11 or newer is needed, or a sandbox forbids its epoll_pwait2";
-    driver
-        .probe()
-        .map_err(|errno| LoadError::System(format!("{needed}: {errno}")))?;
-    Ok(Box::new(driver))
 }
 
 impl Route {

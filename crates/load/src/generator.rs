@@ -18,9 +18,11 @@ use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::arena::RequestArena;
-use crate::connection::TlsSettings;
 use crate::error::{no_thread, refuse};
-use crate::thread::{Common, PUBLISHED, Published, ThreadCommand, ThreadReport, ThreadsShared};
+use crate::thread::{
+    Common, PUBLISHED, Published, ThreadCommand, ThreadReport, ThreadsShared, dealt,
+};
+use crate::tls::TlsSettings;
 use crate::{
     Address, Arrivals, Lanes, LoadError, LoadSpec, RequestSpec, Until, clock, protocol, thread,
     trust,
@@ -250,11 +252,6 @@ impl GeneratorThread {
         };
         *counts
     }
-}
-
-/// Number of items taker `index` gets when `total` items are dealt round-robin to `takers`.
-pub(crate) fn dealt(total: u64, takers: u64, index: u64) -> u64 {
-    total / takers + u64::from(index < total % takers)
 }
 
 impl LoadSpec {

@@ -7,14 +7,38 @@
 mod http1;
 pub(crate) mod http2;
 
+use std::sync::Arc;
 use std::task::Poll;
 
 use model::Cause;
 
 use crate::Protocol;
 use crate::arena::RequestArena;
-use crate::connection::{ConnectionEffect, InFlight, Recorder};
-use crate::worker::WorkerSettings;
+use crate::in_flight::InFlight;
+use crate::recorder::Recorder;
+use crate::settings::WorkerSettings;
+use crate::user::UserSettings;
+
+/// The effect of received bytes, an end or an error on the connection. Request results are already recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum ConnectionEffect {
+    /// No change.
+    None,
+    /// There may be room for another request, or something to write.
+    Free,
+    /// The connection is no longer usable.
+    Lost,
+}
+
+/// Whether only the arena's bytes are ever written and each connection has one request in flight.
+pub(crate) fn is_plain(settings: &WorkerSettings) -> bool {
+    // Bytes rendered for a user live only as long as their request, but the kernel may read them later.
+    let makes = |of: &Arc<UserSettings>| of.users.cookies || !of.users.first.is_empty();
+    let is_shared = !settings.users.as_ref().is_some_and(makes);
+    let protocol = settings.protocol;
+    row(protocol).writes_rendered && protocol.lanes() == 1 && settings.tls.is_none() && is_shared
+}
 
 /// A protocol session on one connection, from when bytes can be exchanged until the connection is lost.
 pub(crate) trait Session {

@@ -13,6 +13,7 @@ pub(crate) mod pieces;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
 /// The longest response head that is accepted. Usual limits of servers and browsers are 8 to 256 KiB.
@@ -558,4 +559,27 @@ fn is_text(byte: u8) -> bool {
 /// Whether a field name may contain this byte (RFC 9110, section 5.6.2).
 pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// The values of all fields with this name, each on one line.
+pub(crate) fn values<'a>(
+    head: &ResponseHead<'a>,
+    name: &str,
+) -> impl Iterator<Item = Cow<'a, [u8]>> {
+    head.headers
+        .iter()
+        .filter(move |field| model::header::is_same(field.name, name))
+        .map(|field| unfolded(field.value.trim_ascii()))
+}
+
+/// A value on one line. Each fold with surrounding blanks becomes one blank (RFC 9112, section 5.2).
+pub(crate) fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
+    if !value.contains(&b'\n') {
+        return Cow::Borrowed(value);
+    }
+    let lines: Vec<_> = value
+        .split(|&byte| byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .collect();
+    Cow::Owned(lines.join(&b' '))
 }

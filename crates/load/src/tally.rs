@@ -9,7 +9,7 @@ use stats::{Latencies, Quantile};
 
 use crate::arena::ArenaEndpoint;
 use crate::check::{ChecksSeen, EndpointSeen};
-use crate::connection::InFlight;
+use crate::in_flight::InFlight;
 use crate::silence::SilenceWatch;
 
 /// Maximum number of buckets allocated in advance: ten minutes.

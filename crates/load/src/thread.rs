@@ -15,13 +15,19 @@ use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 use crate::arena::{RequestArena, RequestSampler};
 use crate::clock;
-use crate::connection::TlsSettings;
-use crate::driver::{self, Driver, Route};
-use crate::generator::dealt;
+use crate::completion::Completion;
+use crate::driver::{Driver, Route};
+use crate::error::no_thread;
 use crate::pacer::{Pacer, SharedPace};
+use crate::protocol;
+use crate::readiness::Readiness;
+use crate::settings::WorkerSettings;
+use crate::tls::TlsSettings;
 use crate::user::UserSettings;
-use crate::worker::{Worker, WorkerSettings};
-use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, RequestSpec, Until, Users};
+use crate::worker::Worker;
+use crate::{
+    Address, Arrivals, DriverChoice, Lanes, LoadError, LoadSpec, RequestSpec, Until, Users,
+};
 
 /// Interval of the checks for time limits, interrupts, and the end of a window without traffic.
 const TICK_NS: u64 = 10_000_000;
@@ -197,7 +203,7 @@ impl LoadThread {
             address: spec.address.clone(),
             sources: spec.sources.clone(),
         };
-        let rendered = (settings.arena.clone(), settings.is_plain());
+        let rendered = (settings.arena.clone(), protocol::is_plain(&settings));
         Ok(LoadThread {
             index: index as usize,
             timeout_ns: settings.timeout_ns,
@@ -205,7 +211,7 @@ impl LoadThread {
             run_delay_ns: None,
             ticked_boot_ns: 0,
             halted_ns: 0,
-            driver: driver::make(spec.driver, route, rendered, connections as usize)?,
+            driver: driver(spec.driver, route, rendered, connections as usize)?,
             worker: Worker::new(settings, sampler, pacer, connections),
             shared,
             commands,
@@ -380,4 +386,30 @@ impl LoadThread {
                 .unwrap_or_else(PoisonError::into_inner) = Some(Box::new(counts));
         }
     }
+}
+
+/// Number of items taker `index` gets when `total` items are dealt round-robin to `takers`.
+pub(crate) fn dealt(total: u64, takers: u64, index: u64) -> u64 {
+    total / takers + u64::from(index < total % takers)
+}
+
+/// Creates the requested driver, or the readiness driver if the kernel refuses the other. `plain` means that
+/// only the arena's bytes are ever written, one request at a time.
+fn driver(
+    choice: DriverChoice,
+    route: Route,
+    (arena, plain): (Arc<RequestArena>, bool),
+    connections: usize,
+) -> Result<Box<dyn Driver>, LoadError> {
+    if choice != DriverChoice::Readiness
+        && let Ok(driver) = Completion::new(route.clone(), (arena, plain), connections)
+    {
+        return Ok(Box::new(driver));
+    }
+    let driver = Readiness::new(route, connections).map_err(no_thread)?;
+    let needed = "Linux 5.11 or newer is needed, or a sandbox forbids its epoll_pwait2";
+    driver
+        .probe()
+        .map_err(|errno| LoadError::System(format!("{needed}: {errno}")))?;
+    Ok(Box::new(driver))
 }

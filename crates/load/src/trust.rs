@@ -15,8 +15,8 @@ use rustls::{
     SignatureScheme,
 };
 
-use crate::connection::TlsSettings;
 use crate::error::refuse;
+use crate::tls::TlsSettings;
 use crate::{ClientCertificate, LoadError, Protocol, TlsSpec, Trust};
 
 /// Number of sessions that a thread stores for resumption.

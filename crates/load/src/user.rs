@@ -16,9 +16,9 @@ use model::{ResponseField, header};
 use serde_json::value::RawValue;
 
 use crate::arena::{RequestArena, RequestChoice};
-use crate::check::unfolded;
 use crate::content::Content;
 use crate::reader::ResponseHead;
+use crate::reader::unfolded;
 use crate::render::{Filling, Hole};
 use crate::spec::{FirstRequest, Users};
 

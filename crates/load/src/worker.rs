@@ -13,18 +13,20 @@ mod schedule;
 pub(crate) mod simulation;
 mod thinking;
 
-use std::sync::Arc;
-
 use model::{Cause, Counts};
 
-use crate::arena::{RequestArena, RequestSampler};
+use crate::Until;
+use crate::arena::RequestSampler;
 use crate::check::ContractCheck;
 use crate::clock::in_ns;
-use crate::connection::{Connection, ConnectionEffect, InFlight, Recorder, Stage, TlsSettings};
+use crate::connection::{Connection, Stage};
+use crate::in_flight::InFlight;
 use crate::pacer::Pacer;
+use crate::protocol::ConnectionEffect;
+use crate::recorder::Recorder;
+use crate::settings::WorkerSettings;
 use crate::tally::ThreadTally;
-use crate::user::{User, UserSettings};
-use crate::{Contract, Protocol, Until};
+use crate::user::User;
 use schedule::ArrivalSchedule;
 use thinking::Thinking;
 
@@ -48,39 +50,6 @@ impl Action {
     /// Combines this action with an `earlier` one: the later action wins unless it is `Wait`.
     pub(crate) fn after(self, earlier: Action) -> Action {
         if self == Action::Wait { earlier } else { self }
-    }
-}
-
-/// Settings shared by all connections of a worker.
-#[derive(Clone)]
-pub(crate) struct WorkerSettings {
-    pub(crate) arena: Arc<RequestArena>,
-    pub(crate) protocol: Protocol,
-    pub(crate) tls: Option<TlsSettings>,
-    /// Each request opens its own connection and begins when that does.
-    pub(crate) fresh: bool,
-    /// The kernel can discard received bytes without copying them.
-    pub(crate) can_skip: bool,
-    pub(crate) timeout_ns: u64,
-    pub(crate) connect_timeout_ns: u64,
-    /// Interval between connection attempts before a window.
-    pub(crate) opening_gap_ns: u64,
-    /// The contract of each endpoint.
-    pub(crate) contracts: Vec<Contract>,
-    /// One in n responses is checked in full. 0 means none.
-    pub(crate) sample_every: u64,
-    /// Settings shared by all users, if the load has distinct users.
-    pub(crate) users: Option<Arc<UserSettings>>,
-}
-
-impl WorkerSettings {
-    /// Whether only the arena's bytes are ever written and each connection has one request in flight.
-    pub(crate) fn is_plain(&self) -> bool {
-        let row = crate::protocol::row(self.protocol);
-        // Bytes rendered for a user live only as long as their request, but the kernel may read them later.
-        let makes = |of: &Arc<UserSettings>| of.users.cookies || !of.users.first.is_empty();
-        let is_shared = !self.users.as_ref().is_some_and(makes);
-        row.writes_rendered && self.protocol.lanes() == 1 && self.tls.is_none() && is_shared
     }
 }
 

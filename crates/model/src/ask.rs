@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::load::{RATE_MAX_PER_S, Rate};
 use crate::quantity::{count, rate};
+use crate::rate::{RATE_MAX_PER_S, Rate};
 
 /// Hint with the accepted forms, for error messages.
 const FORMS: &str = "expected 1000, a ramp 1000..5000, steps 500,1000,2000, or with shares of saturation 60%, 10%..150%, \

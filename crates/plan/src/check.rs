@@ -64,6 +64,7 @@ impl<'a> SchemaCheck<'a> {
             let name = reference.trim_start_matches("#/$defs/");
             form = FORMS.iter().find(|form| form.name == name);
             schema = &self.root["$defs"][name];
+            debug_assert!(schema.is_object(), "the schema has no definition {name}");
         }
         (schema, form)
     }

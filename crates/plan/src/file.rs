@@ -138,7 +138,7 @@ pub(crate) struct ServiceTable {
 /// of a service by the service's own name, such as `api.env.NODE_ENV`. Tables are merged, everything else is
 /// replaced.
 #[derive(JsonSchema)]
-#[schemars(extend("additionalProperties" = { "$ref": "#/$defs/Service" }))]
+#[schemars(extend("additionalProperties" = { "$ref": "#/$defs/ServiceTable" }))]
 #[expect(dead_code, reason = "it says to the schema what levels may contain")]
 pub(crate) struct LevelTable {
     /// The service that gets the load at this level.

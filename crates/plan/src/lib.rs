@@ -54,14 +54,14 @@ pub use gate::{
 };
 pub use measure::Measure;
 pub use model::*;
-pub use node_command::{NodeCommand, NotNode};
+pub use node_command::{NodeCommand, NotNode, script_at};
 pub use outside::{open_file, read_file, read_given, read_opened, read_text};
 pub use paths::{LOAD_FILE_BYTES_MAX, PlanPaths, digests};
 pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders, render};
 pub use problem::{Problem, ReadError, Refused, did_you_mean};
 pub use request::{NAME_CHARS_MAX, STREAMS, mix};
 pub use schema::schema;
-pub use script::{script, script_at};
+pub use script::script;
 pub use secret::{Secrets, has_secrets, is_secret_name, masked, masked_words, quotable, veiled};
 pub use url::{Url, UrlPlace};
 

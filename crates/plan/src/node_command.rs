@@ -4,8 +4,6 @@
 
 use std::path::Path;
 
-use crate::script::script_at;
-
 /// `node [flags] script [arguments]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeCommand<'a> {
@@ -39,8 +37,11 @@ const WITH_VALUE: &str = "-r --require --import --loader --experimental-loader -
 const WITHOUT_SCRIPT: &str = "-e --eval -p --print -pe -c --check -i --interactive --run --test --watch \
     --watch-path -";
 
+/// Flags of Python whose value is a separate word.
+const PYTHON_WITH_VALUE: [&str; 2] = ["-W", "-X"];
+
 /// Whether the word after this flag of node is the flag's value.
-pub(crate) fn takes_value(flag: &str) -> bool {
+fn takes_value(flag: &str) -> bool {
     WITH_VALUE.split(' ').any(|known| known == flag)
 }
 
@@ -48,6 +49,24 @@ pub(crate) fn takes_value(flag: &str) -> bool {
 pub(crate) fn runs_no_script(flag: &str) -> bool {
     let name = flag.split_once('=').map_or(flag, |(name, _)| name);
     WITHOUT_SCRIPT.split(' ').any(|known| known == name)
+}
+
+/// Index of the script among the words after an interpreter: the first word that is neither a flag nor a
+/// flag's value. The number of words if there is none.
+pub fn script_at(rest: &[impl AsRef<str>]) -> usize {
+    let mut at = 0;
+    while let Some(word) = rest
+        .get(at)
+        .map(AsRef::as_ref)
+        .filter(|word| word.starts_with('-'))
+    {
+        at += 1;
+        if word == "--" {
+            break;
+        }
+        at += usize::from(takes_value(word) || PYTHON_WITH_VALUE.contains(&word));
+    }
+    at.min(rest.len())
 }
 
 impl<'a> NodeCommand<'a> {

@@ -112,7 +112,7 @@ pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
         think: Option<ThinkText>,
     }
     static MIX: LazyLock<serde_json::Value> = LazyLock::new(|| {
-        let items = json!({ "$ref": "#/$defs/Request" });
+        let items = json!({ "$ref": "#/$defs/RequestTable" });
         let description = "Begins with [[request]] and path = \"/\".";
         let list =
             json!({ "type": "array", "items": items, "minItems": 1, "description": description });
@@ -123,11 +123,11 @@ pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
         schema["properties"]["think"] = json!({ "$ref": "#/$defs/Think" });
         schema["$defs"]["Think"] = json!({ "type": "string" });
         // Mix files use other names for two keys.
-        let expect = &mut schema["$defs"]["Expect"]["properties"];
+        let expect = &mut schema["$defs"]["ExpectTable"]["properties"];
         (expect["bytes"], expect["sha256"]) =
             (expect["body_bytes"].clone(), expect["content"].clone());
         // Any method that a server may know.
-        schema["$defs"]["Request"]["properties"]["method"] = json!({ "type": "string" });
+        schema["$defs"]["RequestTable"]["properties"]["method"] = json!({ "type": "string" });
         schema
     });
     let mut tree = TomlNode::parse(text)?;

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::node_command::{NodeCommand, runs_no_script, takes_value};
+use crate::node_command::{NodeCommand, runs_no_script, script_at};
 
 /// File extensions of scripts, with the names of their interpreters.
 const SCRIPTS: [(&str, &[&str]); 7] = [
@@ -17,8 +17,6 @@ const SCRIPTS: [(&str, &[&str]); 7] = [
     ("php", &["php"]),
     ("sh", &["sh", "bash", "dash", "zsh", "ksh"]),
 ];
-/// Flags of Python whose value is a separate word.
-const PYTHON_WITH_VALUE: [&str; 2] = ["-W", "-X"];
 /// Letters of short flags with which an interpreter does not run the next word, or runs it in another folder:
 /// `python -m`, `sh -c`, `ruby -C`. They may be combined with others: `bash -lc`.
 const OTHERWISE: [char; 6] = ['c', 'e', 'm', 'r', 's', 'C'];
@@ -36,24 +34,6 @@ pub fn script(command: &[String]) -> Option<&str> {
     let is_otherwise =
         |word: &String| runs_no_script(word) || is_short(word) && word.contains(OTHERWISE);
     (!rest[..at].iter().any(is_otherwise)).then_some(script)
-}
-
-/// Index of the script among the words after an interpreter: the first word that is neither a flag nor a
-/// flag's value. The number of words if there is none.
-pub fn script_at(rest: &[impl AsRef<str>]) -> usize {
-    let mut at = 0;
-    while let Some(word) = rest
-        .get(at)
-        .map(AsRef::as_ref)
-        .filter(|word| word.starts_with('-'))
-    {
-        at += 1;
-        if word == "--" {
-            break;
-        }
-        at += usize::from(takes_value(word) || PYTHON_WITH_VALUE.contains(&word));
-    }
-    at.min(rest.len())
 }
 
 /// The interpreters of a script, by its extension.

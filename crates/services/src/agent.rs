@@ -33,7 +33,8 @@ use rustix::net::sockopt::socket_peercred;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::link::{Bell, Lasting};
+use crate::bell::Bell;
+use crate::link::Lasting;
 use crate::marker::{HeldFolder, Marker, scratch_directory};
 use crate::message::{Scratch, WardenSpec};
 

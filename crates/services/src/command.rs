@@ -12,13 +12,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use plan::{Launcher, NodeCommand, Service, ServiceCommand, UnknownPlaceholder, Workers};
-use rustix::fs::{Access, access};
 use serde_json::json;
 
 use crate::container::Pack;
 use crate::cpus::cpus_allowed;
 use crate::marker::{Marker, scratch_directory};
 use crate::message::{HeadProcess, Scratch, WardenSpec};
+use crate::program::{executable, not_found, search_path};
 use crate::{Error, Placement, Ports};
 
 /// Variables of the caller's shell that a service does not get unless the experiment sets them. Each changes
@@ -36,8 +36,6 @@ pub fn is_inherited(name: &str) -> bool {
 const LINE_BYTES_MAX: u64 = 4096;
 /// The variable whose length shifts the stack of a trial's processes.
 const PADDING: &str = "PROOFLOAD_PADDING";
-/// Search path if there is no `PATH`.
-const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Folders in which servers such as nginx are installed.
 const SERVER_FOLDERS: [&str; 2] = ["/usr/local/sbin", "/usr/sbin"];
 
@@ -243,14 +241,6 @@ fn text(address: IpAddr) -> String {
     }
 }
 
-/// Search path for programs: the service's `own` PATH, or the inherited one.
-pub(crate) fn search_path(own: Option<&String>) -> String {
-    let inherited = || env::var_os("PATH").map(|path| path.to_string_lossy().into_owned());
-    own.cloned()
-        .or_else(inherited)
-        .unwrap_or_else(|| PATH_DEFAULT.to_owned())
-}
-
 /// Whether a service can be started at all, as far as can be told before: its directory, its program, its script; of a
 /// container the engine and the image. Whatever is only known once placeholders are filled in counts as there.
 ///
@@ -287,11 +277,6 @@ pub fn check_command(service: &Service) -> Result<(), Error> {
         )),
         None => Ok(()),
     }
-}
-
-/// Whether this is an executable file.
-pub(crate) fn executable(file: &Path) -> bool {
-    file.is_file() && access(file, Access::EXEC_OK).is_ok()
 }
 
 /// Finds the program's file like a shell in the service's directory. The folders of servers are searched
@@ -340,22 +325,6 @@ fn check_directory(service: &str, started: &ServiceCommand) -> Result<(), Error>
         format!("no such directory: {}", directory.display()),
     );
     Err(error.help("`directory` is relative to the folder of the experiment file"))
-}
-
-/// Error for a missing program: where it was searched, and for common programs how to install it.
-pub(crate) fn not_found(service: &str, program: &str, searched: &str) -> Error {
-    let install = match program {
-        "nginx" => "; on Debian and Ubuntu `apt-get install nginx` installs it",
-        "haproxy" => "; on Debian and Ubuntu `apt-get install haproxy` installs it",
-        "docker" => "; docs.docker.com/engine/install says how to install it; podman does as well",
-        "podman" => "; on Debian and Ubuntu `apt-get install podman` installs it",
-        "node" | "npm" | "npx" => {
-            "; install Node.js 20 or newer from nodejs.org or with your system's packages"
-        }
-        _ => "",
-    };
-    Error::of(service, format!("command not found: {program}"))
-        .help(format!("looked for it in {searched}{install}"))
 }
 
 fn not_executable(service: &str, path: &Path, reason: &str) -> Error {

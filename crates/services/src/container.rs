@@ -18,9 +18,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Error;
-use crate::command::{executable, not_found, search_path};
 use crate::marker::Marker;
 use crate::message::{Cleanup, HeadProcess, Leftover, WardenSpec};
+use crate::program::{executable, not_found, search_path};
 
 /// Label of each container that Proofload starts, with its marker.
 const LABEL: &str = "proofload.trial";

@@ -11,21 +11,22 @@
 //! This crate deals with processes. It does not know about load, statistics or records.
 
 mod agent;
+mod bell;
 mod command;
 mod container;
 mod cpus;
 mod error;
+mod kin;
 mod link;
 mod marker;
 mod message;
 mod network;
-mod port_search;
 mod ports;
 mod prepare;
 mod probe;
+mod program;
 mod running;
 mod sample;
-mod sight;
 mod source;
 mod warden;
 
@@ -41,15 +42,14 @@ pub use agent::{AgentHostFolder, AgentTake, Arming, CaptureOrder, Role, ThreadAg
 pub use command::{check_command, is_inherited};
 pub use cpus::{Division, cpus_allowed, divide, give_up_real_time, siblings};
 pub use error::{Blame, Error};
-pub use marker::{end_orphans, orphans};
+pub use kin::{end_orphans, orphans};
 pub use message::{Exit, Leftover, Stopped};
 pub use network::{NamespaceVisit, NetworkPair, can_be_made as networks_can_be_made};
 pub use ports::Ports;
 pub use prepare::{Cache, DataPlace, PreparedData, Preparing, bytes_below};
 pub use probe::reach_socket;
-pub use running::{Running, start};
+pub use running::{Listening, Running, ServiceProcesses, WatchedProcesses, start};
 pub use sample::{CpuSource, ProcessCpu, ProcessInfo, ProcessThreads, UsageSample};
-pub use sight::{Listening, ServiceProcesses, WatchedProcesses};
 pub use source::{CommitSource, Worktree};
 pub use warden::warden_main;
 

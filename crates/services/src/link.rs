@@ -8,15 +8,17 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use machine::process::ProcessId;
 use rustix::process::{Resource, prlimit};
 
 use crate::Warden;
-use crate::marker::{Kin, Marker};
+use crate::bell::Bell;
+use crate::kin::Kin;
+use crate::marker::Marker;
 use crate::message::{Exit, Notice, Order, StartFailure, Stopped, WardenSpec};
 use crate::sample::pid_of;
 
@@ -263,60 +265,6 @@ impl WardenNews {
         }
         let (exit, _) = self.exited.as_ref()?;
         (self.empty || !exit.is_success()).then_some(*exit)
-    }
-}
-
-// A value that threads change and other threads wait for.
-
-/// Poll interval for cancellation.
-const GLANCE: Duration = Duration::from_millis(100);
-
-/// A value with a condition variable that is notified on changes.
-#[derive(Debug, Default)]
-pub(crate) struct Bell<T> {
-    value: Mutex<T>,
-    changed: Condvar,
-}
-
-impl<T> Bell<T> {
-    /// Locks the value. A panic never leaves it half changed.
-    pub fn lock(&self) -> MutexGuard<'_, T> {
-        self.value.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Changes the value and notifies waiters.
-    pub fn change<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
-        let result = change(&mut self.lock());
-        self.changed.notify_all();
-        result
-    }
-
-    /// Waits until `wanted` finds something in the value, at most for `patience`, and until `cancelled`
-    /// returns true.
-    pub fn wait<R>(
-        &self,
-        patience: Duration,
-        cancelled: &dyn Fn() -> bool,
-        mut wanted: impl FnMut(&mut T) -> Option<R>,
-    ) -> Option<R> {
-        let deadline = Instant::now() + patience;
-        let mut value = self.lock();
-        loop {
-            if let Some(found) = wanted(&mut value) {
-                return Some(found);
-            }
-            let left = deadline
-                .saturating_duration_since(Instant::now())
-                .min(GLANCE);
-            if left.is_zero() || cancelled() {
-                return None;
-            }
-            value = self
-                .changed
-                .wait_timeout(value, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
     }
 }
 

@@ -3,23 +3,18 @@
 //!
 //! This module only defines and parses markers. [`crate::orphans`] searches for them.
 
-use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use machine::groups::{ControlGroup, counting, mounted_in};
-use machine::process::{self, Environ, ProcessId, Stat, text};
-use rustix::process::Signal;
+use machine::process::{self, ProcessId, text};
 
-use crate::container;
-use crate::link::Bell;
-use crate::message::{Cleanup, Scratch};
-use crate::sample::{ProcessInfo, signal};
+use crate::message::Scratch;
 
 /// Prefix of the folders and groups that Proofload creates. A marker follows.
 const PREFIX: &str = "proofload-";
@@ -114,7 +109,7 @@ pub(crate) fn scratch_directory(marker: &Marker) -> PathBuf {
     parent().join(marker.name())
 }
 
-fn parent() -> PathBuf {
+pub(crate) fn parent() -> PathBuf {
     // The path as Node.js sees it: a script knows its own file by this name.
     let temporary = std::env::temp_dir();
     let temporary = temporary.canonicalize().unwrap_or(temporary);
@@ -205,14 +200,14 @@ fn lock(directory: &Path) -> io::Result<File> {
 }
 
 /// Removes the folders of runs whose Proofload and warden were both killed.
-fn remove_abandoned(parent: &Path) {
+pub(crate) fn remove_abandoned(parent: &Path) {
     abandoned(parent)
         .iter()
         .for_each(|folder| remove_unheld(folder));
 }
 
 /// Removes the folder of a service whose warden was killed.
-fn remove_unheld(directory: &Path) {
+pub(crate) fn remove_unheld(directory: &Path) {
     // A warden outlives its Proofload until its service has ended.
     if let Ok(_lock) = lock(directory) {
         let _ = remove(directory);
@@ -299,147 +294,6 @@ fn remove_groups(folder: &Path) -> io::Result<()> {
         }
     }
     fs::remove_dir(folder)
-}
-
-// Last-resort cleanup: finds processes of a service whose warden was killed, by all their traces, and kills
-// them.
-//
-// Wardens normally clean up. This module covers the case that a warden cannot. It must never touch a process
-// without a trace of Proofload.
-
-/// Maximum time for repeated kills before the remaining processes are left.
-const PATIENCE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(10);
-
-/// Traces that identify the processes of one service after its warden has ended.
-#[derive(Debug)]
-pub(crate) struct Kin {
-    pub marker: Marker,
-    warden: u32,
-    pub group: Bell<Option<ControlGroup>>,
-    /// Removes the rest of the service.
-    cleanup: Option<Cleanup>,
-    /// Processes that samples found below the warden.
-    seen: Bell<HashSet<ProcessId>>,
-}
-
-impl Kin {
-    pub fn new(marker: Marker, warden: u32, cleanup: Option<Cleanup>) -> Self {
-        Self {
-            marker,
-            warden,
-            group: Bell::default(),
-            cleanup,
-            seen: Bell::default(),
-        }
-    }
-
-    /// Remembers the current descendants of the warden.
-    pub fn remember(&self, processes: &[Stat]) {
-        *self.seen.lock() = processes.iter().map(|stat| stat.id).collect();
-    }
-
-    /// Kills all remaining processes of the service, and removes its group and its folder. Returns the
-    /// processes that could not be killed. Used when the warden has ended without doing so.
-    pub fn end(&self) -> Vec<ProcessId> {
-        let group = self.group.lock().clone();
-        let left = kill(|| {
-            group.as_ref().map(kill_group);
-            self.survivors(group.as_ref())
-        });
-        self.cleanup.as_ref().map(container::clean_up);
-        group.as_ref().map(remove_group);
-        remove_unheld(&scratch_directory(&self.marker));
-        left
-    }
-
-    /// Finds survivors by five traces. By session: the number is not reused while the session has members. By
-    /// earlier samples. By the group. By the marker. And by descent from any of these.
-    fn survivors(&self, group: Option<&ControlGroup>) -> Vec<ProcessId> {
-        let members: HashSet<u32> = group
-            .map(ControlGroup::members)
-            .into_iter()
-            .flatten()
-            .collect();
-        let seen = self.seen.lock().clone();
-        let all: Vec<Stat> = process::everyone()
-            .into_iter()
-            .filter(Stat::is_alive)
-            .collect();
-        let is_kin = |stat: &&Stat| {
-            let pid = stat.id.pid;
-            stat.session == self.warden
-                || members.contains(&pid)
-                || seen.contains(&stat.id)
-                || marker_of(pid).is_some_and(|marker| marker == self.marker)
-        };
-        let heads: Vec<&Stat> = all.iter().filter(is_kin).collect();
-        let below = heads
-            .iter()
-            .flat_map(|head| process::by_parents(head.id.pid, &all));
-        let everyone: HashSet<ProcessId> = below
-            .map(|stat| stat.id)
-            .chain(heads.iter().map(|stat| stat.id))
-            .collect();
-        // The warden may still be there if it closed its output without ending.
-        everyone
-            .into_iter()
-            .filter(|id| id.pid != self.warden)
-            .collect()
-    }
-}
-
-/// Kills the remaining processes repeatedly until none is left or the time is over.
-fn kill(mut left: impl FnMut() -> Vec<ProcessId>) -> Vec<ProcessId> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let now = left();
-        if now.is_empty() || Instant::now() >= deadline {
-            return now;
-        }
-        now.iter().for_each(|id| _ = signal(*id, Signal::KILL));
-        thread::sleep(PAUSE);
-    }
-}
-
-fn marker_of(pid: u32) -> Option<Marker> {
-    Marker::parse(
-        Environ::read(pid)?
-            .variables(|name| name == VARIABLE)
-            .get(VARIABLE)?,
-    )
-}
-
-/// Returns processes of services whose Proofload has ended: it and the warden were killed, or the warden is
-/// about to end them. Reads the environment of every process of this user, which takes some milliseconds.
-///
-/// Processes in a container have other numbers inside it, so the state of such a marker's Proofload is
-/// unknown here. Processes of a Proofload in a container are left to the next Proofload in that container.
-pub fn orphans() -> Vec<ProcessInfo> {
-    let is_orphan = |stat: &Stat| {
-        stat.is_alive()
-            && marker_of(stat.id.pid).is_some_and(|marker| marker.proofload.is_gone())
-            && process::is_numbered_as_we_are(stat.id.pid)
-    };
-    process::everyone()
-        .into_iter()
-        .filter(is_orphan)
-        .map(|stat| ProcessInfo::of(&stat, &[]))
-        .collect()
-}
-
-/// Kills such processes and removes the folders of their services. Returns those that could not be killed.
-pub fn end_orphans(orphans: &[ProcessInfo]) -> Vec<ProcessId> {
-    let alive = || {
-        orphans
-            .iter()
-            .map(|orphan| orphan.id)
-            .filter(|id| id.is_alive())
-            .collect()
-    };
-    let left = kill(alive);
-    remove_abandoned(&parent());
-    left
 }
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 //!
 //! Starting waits until the service is ready. Dropping stops it. The lab decides what happens in between.
 
+mod port_search;
+mod sight;
+
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -20,12 +23,14 @@ use crate::error::{Error, NO_MEMORY};
 use crate::link::Link;
 use crate::marker::Marker;
 use crate::message::{Exit, Leftover, StartFailure, Stopped};
-use crate::port_search::PortSearch;
 use crate::ports::check_free;
 use crate::probe::{self, MORE_TIME, ProbeResult, ReadyCondition};
 use crate::sample::{Meter, ProcessThreads, ServiceTree, UsageSample, peak_bytes};
-use crate::sight::{ListenSockets, Listening};
 use crate::{Placement, Ports, Warden};
+use port_search::PortSearch;
+use sight::ListenSockets;
+
+pub use sight::{Listening, ServiceProcesses, WatchedProcesses};
 
 /// Timeout for a warden to start a process. It takes milliseconds unless the machine is overloaded.
 const START_PATIENCE: Duration = Duration::from_secs(20);

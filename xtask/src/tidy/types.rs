@@ -12,8 +12,8 @@ pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
     let mut first: BTreeMap<&str, &str> = BTreeMap::new();
     let mut findings = Vec::new();
     let files = tree.files().iter();
-    for file in files.filter(|file| file.path.starts_with("crates/") && !file.is_test) {
-        for code in file.parsed() {
+    for file in files.filter(|file| file.path.contains("/src/") && !file.is_test) {
+        if let Some(code) = file.parsed() {
             for (name, start) in &code.types {
                 if ALLOWED.contains(&name.as_str()) || code.is_test_at(*start) {
                     continue;

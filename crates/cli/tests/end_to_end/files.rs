@@ -32,7 +32,6 @@ fn all_problems_of_a_file_are_shown_at_their_places() {
 fn the_plan_in_words_tells_looks_copy_metrics_and_how_long_the_margin_takes() {
     for (looks, part) in [
         ("each_block", "from the 4th on"),
-        ("planned", "after each of them"),
         ("once", "looked at once"),
     ] {
         let place = Place::new();

@@ -12,9 +12,11 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::arena::RequestSampler;
-use crate::connection::{Stage, TlsSettings};
+use crate::connection::Stage;
+use crate::settings::WorkerSettings;
+use crate::tls::TlsSettings;
 use crate::worker::simulation::settings;
-use crate::worker::{Action, Worker, WorkerSettings};
+use crate::worker::{Action, Worker};
 use crate::{Contract, Protocol, RequestSpec, Until};
 use model::Counts;
 

@@ -7,9 +7,11 @@ use std::collections::VecDeque;
 
 use super::{ProtocolRow, Session};
 use crate::arena::RequestArena;
-use crate::connection::{ConnectionEffect, InFlight, Recorder};
+use crate::in_flight::InFlight;
+use crate::protocol::ConnectionEffect;
 use crate::reader::{ReadProgress, ResponseReadError, ResponseReader};
-use crate::worker::WorkerSettings;
+use crate::recorder::Recorder;
+use crate::settings::WorkerSettings;
 use model::{Cause, Phase, Protocol};
 
 /// A body beyond this length is cheaper to discard in the kernel than to copy to the engine.

@@ -26,9 +26,11 @@ use self::hpack::{Decoder, Encoder};
 use self::response::ResponseShape;
 use super::{ProtocolRow, Session};
 use crate::arena::RequestArena;
-use crate::connection::{ConnectionEffect, InFlight, Recorder};
+use crate::in_flight::InFlight;
+use crate::protocol::ConnectionEffect;
 use crate::reader::HEADERS_LIMIT;
-use crate::worker::WorkerSettings;
+use crate::recorder::Recorder;
+use crate::settings::WorkerSettings;
 
 /// Flow control is not measured, so windows are as wide as is useful.
 const WINDOW_BYTES: u32 = 1 << 24;

@@ -9,8 +9,9 @@ use rand_pcg::Pcg64Mcg;
 
 use super::*;
 use crate::arena::RequestSampler;
+use crate::settings::WorkerSettings;
 use crate::worker::simulation::settings;
-use crate::worker::{Action, Worker, WorkerSettings};
+use crate::worker::{Action, Worker};
 use crate::{Protocol, RequestSpec, Until};
 
 const SEEDS: u64 = 500;
@@ -83,7 +84,7 @@ fn worker(users: &Users, ordinary: RequestSpec, seed: u64) -> Worker {
         ..settings(&all[..1], Protocol::default())
     };
     assert_eq!(
-        settings.is_plain(),
+        crate::protocol::is_plain(&settings),
         users.first.is_empty() && !users.cookies
     );
     Worker::new(

@@ -25,7 +25,8 @@ use stats::Latencies;
 use self::ledger::State;
 use crate::arena::{RequestArena, RequestSampler};
 use crate::pacer::{Pacer, SharedPace};
-use crate::worker::{Action, Worker, WorkerSettings};
+use crate::settings::WorkerSettings;
+use crate::worker::{Action, Worker};
 use crate::{ArrivalProcess, Contract, Protocol, Rate, RequestSpec, Until, Users};
 
 mod book;

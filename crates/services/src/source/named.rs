@@ -12,7 +12,7 @@ use plan::{Against, Plan, Service, ServiceCommand};
 use super::worktree::{ask, ask_about};
 use super::{has, missing, of_programs, path, refused};
 use crate::Error;
-use crate::command::{executable, search_path};
+use crate::program::{executable, search_path};
 
 /// The placeholder by which a command may name its own directory.
 const DIRECTORY: &str = "{directory}/";

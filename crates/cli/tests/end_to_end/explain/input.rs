@@ -89,7 +89,7 @@ fn refuses_to_compare_javascript_with_compiled_code() {
     let place = Place::new();
     place.write("js.cpuprofile", cpuprofile("handle", 200).to_string());
     let native = json!({
-        "version": 1, "pid": 10, "start_ns": 0, "end_ns": 9, "period_ns": 1000,
+        "version": 1, "pid": 10, "start_ns": 0, "end_ns": 9, "period_ns": 1000, "lost": 0,
         "frames": [{ "name": "main", "module": "node" }],
         "stacks": [{ "thread": 10, "thread_name": "node", "frames": [0], "samples": 200 }],
     });

@@ -20,10 +20,11 @@ use rustls::{ServerConfig, ServerConnection};
 
 use super::tls::{Server, client};
 use crate::arena::RequestSampler;
-use crate::connection::TlsSettings;
 use crate::pacer::{Pacer, SharedPace};
+use crate::settings::WorkerSettings;
+use crate::tls::TlsSettings;
 use crate::worker::simulation::{Sum, add, assert_all_happen, run_seeds, settings, summed};
-use crate::worker::{Action, Worker, WorkerSettings};
+use crate::worker::{Action, Worker};
 use crate::{ArrivalProcess, Protocol, Rate, RequestSpec, Until};
 use peer::{Deeds, Ending, Nature, Peer};
 

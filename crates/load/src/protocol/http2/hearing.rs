@@ -6,8 +6,8 @@ use super::frame::*;
 use super::hpack::Undecodable;
 use super::response::ResponseShape;
 use super::{BLOCK_MAX, Http2, Leaving, WINDOW_BYTES, WINDOW_MAX};
-use crate::connection::Recorder;
 use crate::reader::{ResponseHead, Sink};
+use crate::recorder::Recorder;
 
 /// An error means that the connection is no longer usable.
 pub(super) type Heard = Result<(), Cause>;

@@ -18,7 +18,7 @@ use crate::Until;
 use crate::arena::{RequestChoice, RequestSampler};
 use crate::check::FIRST_EVERY_NS;
 use crate::pacer::Pacer;
-use crate::worker::WorkerSettings;
+use crate::settings::WorkerSettings;
 
 /// The expected effect of bytes, an end or an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

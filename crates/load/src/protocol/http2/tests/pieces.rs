@@ -13,10 +13,12 @@ use super::hpack::TABLE_BYTES;
 use super::{BLOCK_MAX, Http2};
 use crate::arena::{RequestArena, RequestSampler};
 use crate::check::ContractCheck;
-use crate::connection::{ConnectionEffect, InFlight, Recorder};
+use crate::in_flight::InFlight;
+use crate::protocol::ConnectionEffect;
 use crate::protocol::Session;
+use crate::recorder::Recorder;
+use crate::settings::WorkerSettings;
 use crate::tally::ThreadTally;
-use crate::worker::WorkerSettings;
 use crate::{Contract, Protocol, RequestSpec};
 
 /// Requests in flight when the bytes arrive. The second and later ones have bodies.

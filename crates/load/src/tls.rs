@@ -32,13 +32,13 @@ pub(crate) struct TlsSettings {
     pub(crate) client: Arc<ClientKey>,
 }
 
-pub(super) struct TlsError {
-    pub(super) cause: Cause,
-    pub(super) text: String,
+pub(crate) struct TlsError {
+    pub(crate) cause: Cause,
+    pub(crate) text: String,
 }
 
-pub(super) struct TlsSession {
-    pub(super) session: UnbufferedClientConnection,
+pub(crate) struct TlsSession {
+    pub(crate) session: UnbufferedClientConnection,
     client: Arc<ClientKey>,
     /// An incomplete record or handshake message, to be parsed with the next bytes.
     partial: Vec<u8>,
@@ -46,12 +46,12 @@ pub(super) struct TlsSession {
     records: Vec<u8>,
     written: usize,
     /// The peer has announced the end of its data.
-    pub(super) ended: bool,
+    pub(crate) ended: bool,
 }
 
 impl TlsSession {
     /// Starts a handshake. Its first message is ready to be written.
-    pub(super) fn new(settings: &TlsSettings) -> Result<TlsSession, TlsError> {
+    pub(crate) fn new(settings: &TlsSettings) -> Result<TlsSession, TlsError> {
         let session =
             UnbufferedClientConnection::new(settings.config.clone(), settings.name.clone());
         let mut tls = TlsSession {
@@ -67,7 +67,7 @@ impl TlsSession {
     }
 
     /// Decrypts records and passes their contents to `read` until that returns false.
-    pub(super) fn received(
+    pub(crate) fn received(
         &mut self,
         mut bytes: &mut [u8],
         mut read: impl FnMut(&[u8]) -> bool,
@@ -121,7 +121,7 @@ impl TlsSession {
     }
 
     /// Encrypts bytes up to the limit of unwritten records. Returns the number of bytes taken.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> usize {
         let Ok(ConnectionState::WriteTraffic(mut traffic)) =
             self.session.process_tls_records(&mut []).state
         else {
@@ -141,11 +141,11 @@ impl TlsSession {
         if encrypted.is_ok() { piece.len() } else { 0 }
     }
 
-    pub(super) fn output(&self) -> Option<&[u8]> {
+    pub(crate) fn output(&self) -> Option<&[u8]> {
         Some(&self.records[self.written..]).filter(|rest| !rest.is_empty())
     }
 
-    pub(super) fn wrote(&mut self, count: usize) {
+    pub(crate) fn wrote(&mut self, count: usize) {
         self.written += count;
         if self.written >= self.records.len() {
             self.records.clear();
