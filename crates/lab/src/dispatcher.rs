@@ -31,15 +31,9 @@ use settling::SLACK;
 /// A run that failed. The record on disk contains everything up to then.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A service did not start, or died, or its data could not be made.
+    /// Something failed that the run needs. The record ends for this reason.
     #[error("{0}")]
-    Service(String),
-    /// The requested load cannot be sent.
-    #[error("{0}")]
-    Refused(String),
-    /// The load generator failed.
-    #[error("{0}")]
-    Generator(String),
+    Failed(EndReason),
     /// The record could not be written.
     #[error(transparent)]
     Record(#[from] WriteError),
@@ -170,44 +164,17 @@ impl<'a> Dispatcher<'a> {
         // Nothing is left behind after an error. A second failure must not hide the first.
         let stopped = self.stop_all();
         let outcome = outcome.and_then(|reason| stopped.map(|()| reason));
-        let what = outcome
-            .as_ref()
-            .err()
-            .map(|failure| self.plan.secrets.hide(&failure.to_string()));
-        let what = what.unwrap_or_default();
-        let (reason, result) = match outcome {
-            Ok(reason) => (reason, Ok(())),
-            Err(Failure::Interrupted) => (EndReason::Interrupted, Ok(())),
-            Err(Failure::Pointless(why)) => (EndReason::Void(why), Ok(())),
-            Err(Failure::OutOfBudget) => (EndReason::BudgetSpent, Ok(())),
-            Err(Failure::BudgetTooSmall { needed_s }) => {
-                (EndReason::BudgetTooSmall { needed_s }, Ok(()))
-            }
-            Err(Failure::Service(_)) => (
-                EndReason::ServiceFailed(what.clone()),
-                Err(LabError::Service(what)),
-            ),
-            Err(Failure::Preparation(_)) => (
-                EndReason::PreparationFailed(what.clone()),
-                Err(LabError::Service(what)),
-            ),
-            Err(Failure::Refused(_)) => (
-                EndReason::LoadRefused(what.clone()),
-                Err(LabError::Refused(what)),
-            ),
-            Err(Failure::Generator(_) | Failure::GeneratorsLost(_)) => (
-                EndReason::GeneratorFailed(what.clone()),
-                Err(LabError::Generator(what)),
-            ),
-            Err(Failure::Record(error)) => return Err(error),
-        };
-        let ended = Event::Ended(Ended {
-            reason: reason.clone(),
-            seconds: self.elapsed_s(),
-        });
-        let ended = self.plan.secrets.hidden(ended);
+        let reason = outcome.or_else(Failure::into_end)?;
+        let seconds = self.elapsed_s();
+        let ended = self.plan.secrets.hidden(Ended { reason, seconds });
+        let reason = ended.reason.clone();
+        let ended = Event::Ended(ended);
         self.tell(UpdateNews::Event(&ended));
         self.writer.append(ended)?;
+        let result = match reason.failure() {
+            Some(_) => Err(LabError::Failed(reason.clone())),
+            None => Ok(()),
+        };
         Ok((reason, result))
     }
 
@@ -540,7 +507,7 @@ impl<'a> Dispatcher<'a> {
                 None
             }
         }) {
-            Some(why) => Err(Failure::Pointless(why)),
+            Some(why) => Err(Failure::pointless(why)),
             None => Ok(()),
         }
     }

@@ -16,8 +16,8 @@ use machine::process::cpu_ns as process_cpu_ns;
 use machine::{MachineCounters, TcpCounters};
 use plan::{Cpus, Plan, Preparation, Variant};
 use record::{
-    Capture, ContentSeen, MachineUse, Prepared, ServiceStarted, ServiceUse, Slice, TrialEnded,
-    TrialStarted,
+    Capture, ContentSeen, EndReason, MachineUse, Prepared, ServiceStarted, ServiceUse, Slice,
+    TrialEnded, TrialStarted,
 };
 
 use self::deployed::LoadedTarget;
@@ -179,7 +179,7 @@ impl RealEnvironment {
 
 fn living_of(living: &mut [LivingTrial], variant: usize) -> Result<&mut LivingTrial> {
     let found = living.iter_mut().find(|living| living.variant == variant);
-    found.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))
+    found.ok_or_else(|| Failure::generator(format!("variant {variant} does not live")))
 }
 
 /// A hint, as it stands below what went wrong.
@@ -225,7 +225,7 @@ impl Environment for RealEnvironment {
         let cancelled = || self.stop.is_requested();
         let made = Cache::of_this_user()
             .and_then(|cache| cache.prepare((&self.warden, &values), step, &log, watch, &cancelled))
-            .map_err(|error| self::services::failed_as(Failure::Preparation, error))?;
+            .map_err(|error| self::services::failed_as(EndReason::PreparationFailed, error))?;
         // Kept in mind for the services that will be started.
         self.values.insert(
             format!("prepare.{}", step.name),
@@ -279,7 +279,7 @@ impl Environment for RealEnvironment {
             .map(|loaded| loaded.address.clone())
             .or(entry);
         let address = address
-            .ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
+            .ok_or_else(|| Failure::service(format!("{}: no service to load", variant.name)))?;
         self.elsewhere
             .as_mut()
             .map_or(Ok(()), Elsewhere::compare_clocks)?;
@@ -287,7 +287,7 @@ impl Environment for RealEnvironment {
         if loaded.is_some() {
             self.destinations
                 .check(&address)
-                .map_err(Failure::Refused)?;
+                .map_err(Failure::refused)?;
             self.await_answers(variant, &address)?;
         }
         let loader = self.loader(

@@ -53,7 +53,7 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         let blocks = self.writer.record().blocks_dropped();
-        Err(Failure::Generator(format!(
+        Err(Failure::generator(format!(
             "{why}; dropped so far: {}, too many to go on",
             many(blocks.into(), "block")
         )))
@@ -62,7 +62,7 @@ impl Dispatcher<'_> {
     /// The failure that ends a run without these generators.
     pub(super) fn without(&mut self, lost: &[LostGenerator]) -> Result<Failure> {
         self.note_lost(lost)?;
-        Ok(Failure::Generator(lost_text(lost)))
+        Ok(Failure::generator(lost_text(lost)))
     }
 
     fn note_lost(&mut self, lost: &[LostGenerator]) -> Result<()> {

@@ -224,9 +224,9 @@ impl Dispatcher<'_> {
             self.settings.warm_up_s.min(WARM_UP_S),
             limit_s,
         );
-        let mut search = search.map_err(|more_s| Failure::BudgetTooSmall {
+        let mut search = search.map_err(|more_s| {
             // A fifth more, because the time for starts and drains is an estimate.
-            needed_s: ((self.elapsed_s() + more_s) * 1.2).ceil() as u64,
+            Failure::too_small(((self.elapsed_s() + more_s) * 1.2).ceil() as u64)
         })?;
         search.blocks = self
             .plan
@@ -374,7 +374,7 @@ impl Dispatcher<'_> {
             ),
             [None, None] => format!("{name} was not loaded at all"),
         };
-        Err(Failure::Pointless(why))
+        Err(Failure::pointless(why))
     }
 
     /// Why there are no more connections, and what to change.
@@ -393,7 +393,7 @@ impl Dispatcher<'_> {
         let name = &self.plan.variants[variant].name;
         let why = "had no successful response in the second half of a closed loop, so there is no rate to begin with; look at what it does \
                    with `proofload load`, lower load.connections, or allow a longer response time";
-        let none = || Failure::Pointless(format!("{name} {why}"));
+        let none = || Failure::pointless(format!("{name} {why}"));
         self.trial(variant)
             .and_then(at_limit_per_s)
             .ok_or_else(none)
@@ -411,9 +411,7 @@ impl Dispatcher<'_> {
         )?;
         let at_limit = self.at_limit_per_s(variant)?;
         let Some([rate, lower]) = next_rates(self.writer.record(), variant, at_limit) else {
-            return Err(Failure::Pointless(
-                "no rate was found to measure at".to_owned(),
-            ));
+            return Err(Failure::pointless("no rate was found to measure at"));
         };
         let of_curve = rate * CURVE[(self.block as usize - 1) % CURVE.len()];
         let part = (SliceKind::Measured, rate, search.window_s / PARTS as f64);
@@ -457,7 +455,7 @@ impl Dispatcher<'_> {
         step: u32,
     ) -> Result<()> {
         if let Some(problem) = rate.problem() {
-            return Err(Failure::Pointless(format!(
+            return Err(Failure::pointless(format!(
                 "a rate was found that cannot be asked for: {problem}"
             )));
         }

@@ -43,7 +43,7 @@ impl Dispatcher<'_> {
         let Some(chosen) = chosen else {
             let why = "a variant's responses take longer than its saturation was measured, so there is nothing to take a share of; \
                        give design.rate as requests per second";
-            return Err(Failure::Pointless(why.into()));
+            return Err(Failure::pointless(why));
         };
         self.settings = self.settings.at_rate(&self.plan.design, chosen.per_s);
         let per_s = chosen.per_s;
@@ -116,11 +116,11 @@ impl Dispatcher<'_> {
         if least_s > left_s {
             // Twice that, for starting, stopping, and a warm-up longer than the shortest.
             let needed_s = (self.elapsed_s() + least_s * 2.0).ceil() as u64;
-            return Err(Failure::BudgetTooSmall { needed_s });
+            return Err(Failure::too_small(needed_s));
         }
         if settings.is_short() {
             let (metric, requests) = design.most_wanting();
-            return Err(Failure::Pointless(format!(
+            return Err(Failure::pointless(format!(
                 "{} wants {} in a trial; {} of {} at {} have fewer. Leave out design.slices or design.slice, or choose a lower \
                  quantile or a higher rate",
                 metric.name(),

@@ -140,9 +140,7 @@ impl Dispatcher<'_> {
             .map_or(fit, |blocks| blocks.min(fit));
         if most < BLOCKS_MIN {
             let elapsed_s = self.elapsed_s();
-            return Err(Failure::BudgetTooSmall {
-                needed_s: self.needed_s(elapsed_s, block_s),
-            });
+            return Err(Failure::too_small(self.needed_s(elapsed_s, block_s)));
         }
         self.keep(Event::BlocksChosen {
             blocks: most.min(stats::BLOCKS_MAX),
@@ -205,9 +203,7 @@ impl Dispatcher<'_> {
         }
         let block_s = self.block_guess_s(tuning::longest_start_s);
         let before_s = self.block_began_s + self.watch_more_s();
-        Err(Failure::BudgetTooSmall {
-            needed_s: self.needed_s(before_s, block_s),
-        })
+        Err(Failure::too_small(self.needed_s(before_s, block_s)))
     }
 
     /// Seconds of a block with the shortest warm-up and slices, and these starts.

@@ -141,7 +141,7 @@ impl RealEnvironment {
             .mode(0o700)
             .create(&path)
             .map_err(|error| {
-                Failure::Generator(format!(
+                Failure::generator(format!(
                     "{}: cannot make the folder of profiles: {error}",
                     path.display()
                 ))
@@ -160,7 +160,7 @@ impl RealEnvironment {
             }
         }
         if self.stop.is_requested() {
-            Err(Failure::Interrupted)
+            Err(Failure::INTERRUPTED)
         } else {
             Ok(())
         }

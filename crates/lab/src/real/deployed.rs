@@ -111,10 +111,10 @@ impl RealEnvironment {
         service: &Service,
         wanted: &plan::Deployed,
     ) -> Result<Result<LoadedTarget>> {
-        let nobody = || Failure::Service(format!("{wanted}: nobody has looked for it"));
+        let nobody = || Failure::service(format!("{wanted}: nobody has looked for it"));
         let deployed = Arc::clone(self.deployed.at(wanted).ok_or_else(nobody)?);
         let failed = |error: &remote::Error| {
-            Failure::Service(format!(
+            Failure::service(format!(
                 "service {}: {error}{}",
                 service.name,
                 hinted(error.hint())
@@ -160,7 +160,7 @@ impl RealEnvironment {
             _ => reach(url, destinations, variant.load.sources.first().copied()),
         };
         let reached =
-            reached.map_err(|why| Failure::Service(format!("{}: {why}", self.called(service))))?;
+            reached.map_err(|why| Failure::service(format!("{}: {why}", self.called(service))))?;
         let unseen = || unseen(&self.plan, &self.destinations).remove(&index);
         let unseen = self.unseen.entry(index).or_insert_with(unseen);
         let watched = unseen
@@ -187,7 +187,7 @@ impl RealEnvironment {
     /// Waits for a while before another look; `false` where there is no time for one.
     fn looks_again(&self, until: Instant) -> Result<bool> {
         if self.stop.is_requested() {
-            return Err(Failure::Interrupted);
+            return Err(Failure::INTERRUPTED);
         }
         let in_time = Instant::now() < until;
         if in_time {
@@ -251,7 +251,7 @@ impl RealEnvironment {
                     },
                     |(why, hint)| (why.to_owned(), Some(hint)),
                 );
-                return Err(Failure::Service(format!(
+                return Err(Failure::service(format!(
                     "{}: {why}: {} {} at {address} got {}{}",
                     self.called(entry),
                     request.method,
@@ -355,7 +355,7 @@ fn turned_away(
         })
         .map(|(name, value)| format!(", {name}: {value}"))
         .collect();
-    Err(Failure::Service(format!(
+    Err(Failure::service(format!(
         "{called}: {} {} at {} got status {status}{told}\n  hint: {hint}; if this is what is to be measured, `expect.status = {status}`",
         request.method,
         request.path,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use load::{LoadSpec, Until};
 use plan::Plan;
-use record::{ConnectedGenerator, Counts, GeneratorPart};
+use record::{ConnectedGenerator, Counts, EndReason, GeneratorPart};
 use remote::generators::{Fleet, FleetError, FleetWindow};
 use remote::{Error, WantedGenerators};
 
@@ -90,14 +90,16 @@ impl Elsewhere {
         for places in remote::together(&self.plan.generators, &missing) {
             match self.replace(fleet, &places, watch) {
                 Ok(()) => {}
-                Err(Failure::Generator(why)) => given_up.extend(places.iter().map(|place| {
-                    let first = self.gone.get(place).cloned().unwrap_or_default();
-                    let why = format!("{first}, and could not be replaced: {why}");
-                    LostGenerator {
-                        generator: names[*place].name.clone(),
-                        why,
-                    }
-                })),
+                Err(Failure::End(EndReason::GeneratorFailed(why))) => {
+                    given_up.extend(places.iter().map(|place| {
+                        let first = self.gone.get(place).cloned().unwrap_or_default();
+                        let why = format!("{first}, and could not be replaced: {why}");
+                        LostGenerator {
+                            generator: names[*place].name.clone(),
+                            why,
+                        }
+                    }))
+                }
                 Err(failure) => return Err(failure),
             }
         }
@@ -122,7 +124,7 @@ impl Elsewhere {
         for (place, channel) in places.iter().zip(channels) {
             fleet
                 .replace(*place, channel)
-                .map_err(|error| Failure::Generator(error.to_string()))?;
+                .map_err(|error| Failure::generator(error.to_string()))?;
             self.gone.remove(place);
         }
         Ok(())
@@ -147,7 +149,7 @@ impl Elsewhere {
         };
         let told = |error: &Error| format!("generator {error}{}", hinted(error.hint()));
         open(&mut wanted).map_err(|errors| match self.stop.is_requested() {
-            true => Failure::Interrupted,
+            true => Failure::INTERRUPTED,
             false => listed(errors.iter().map(told)),
         })
     }
@@ -183,7 +185,7 @@ impl Elsewhere {
         } = fleet.run(until, &|| stop.is_requested());
         // Who does not say how far it came may have sent much.
         if stop.is_requested() && parts.len() < fleet.clocks().count() {
-            return Err(Failure::Interrupted);
+            return Err(Failure::INTERRUPTED);
         }
         if !lost.is_empty() {
             return Err(self.lost(lost));
@@ -213,7 +215,7 @@ impl Elsewhere {
     fn fleet(&mut self) -> Result<&mut Fleet> {
         self.fleet
             .as_mut()
-            .ok_or_else(|| Failure::Generator("the generators are not connected".into()))
+            .ok_or_else(|| Failure::generator("the generators are not connected"))
     }
 
     fn all(&mut self, call: impl FnOnce(&mut Fleet) -> Result<(), Vec<FleetError>>) -> Result<()> {
@@ -221,7 +223,7 @@ impl Elsewhere {
         done.map_err(
             |errors| match errors.iter().find(|error| error.is_refusal) {
                 // Another in its place would refuse it too.
-                Some(error) => Failure::Generator(error.to_string()),
+                Some(error) => Failure::generator(error.to_string()),
                 None => self.lost(errors),
             },
         )
@@ -307,7 +309,7 @@ fn divided(
 
 /// One below the other.
 fn listed(errors: impl Iterator<Item = String>) -> Failure {
-    Failure::Generator(errors.collect::<Vec<_>>().join("\n  "))
+    Failure::generator(errors.collect::<Vec<_>>().join("\n  "))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use load::{
 };
 use model::{AskedOpen, FailureKind};
 use plan::{Generators, Load, Plan, Secrets, Variant};
-use record::{Counts, GeneratorPart, MachineUse, Slice};
+use record::{Counts, EndReason, GeneratorPart, MachineUse, Slice};
 use services::{Error, NetworkPair};
 
 use super::elsewhere::Elsewhere;
@@ -116,7 +116,7 @@ impl RealEnvironment {
         // Where nothing is compared what there is counts, and is kept with all its details.
         let alone = self.plan.measure.is_some();
         if self.stop.is_requested() && !alone {
-            return Err(Failure::Interrupted);
+            return Err(Failure::INTERRUPTED);
         }
         let (mut counts, generators) = made?;
         keep_contents(&mut living.contents, &counts);
@@ -279,7 +279,7 @@ fn ran(
 }
 
 fn not_connected() -> Failure {
-    Failure::Generator("the generators are not connected".into())
+    Failure::generator("the generators are not connected")
 }
 
 /// What the `Host` field names: of a URL that, otherwise the address.
@@ -291,8 +291,8 @@ pub(super) fn host(variant: &Variant, address: &Address) -> String {
 /// What is asked for is to blame, or what the system grants.
 fn not_started(error: LoadError) -> Failure {
     match error {
-        LoadError::Spec { .. } => Failure::Refused(error.to_string()),
-        LoadError::System(_) => Failure::Generator(error.to_string()),
+        LoadError::Spec { .. } => Failure::refused(error.to_string()),
+        LoadError::System(_) => Failure::generator(error.to_string()),
     }
 }
 
@@ -358,7 +358,7 @@ pub(super) fn connect_timeout(load: &Load, generators: &Generators) -> Duration 
 }
 
 fn no_way(error: Error) -> Failure {
-    Failure::Generator(format!("{error}{}", hinted(error.hint())))
+    Failure::generator(format!("{error}{}", hinted(error.hint())))
 }
 
 // The plan's load in the engine's words: with the rows of values, bodies and authorities that its files have, and secrets filled in.
@@ -407,7 +407,7 @@ fn spec(plan: &Plan, variant: &Variant, address: &Address) -> Result<LoadSpec> {
 /// connect from are checked when it is sent.
 ///
 /// # Errors
-/// [`LabError::Refused`], with the first file or value that cannot be used.
+/// [`EndReason::LoadRefused`], with the first file or value that cannot be used.
 pub fn check_load(plan: &Plan) -> Result<(), LabError> {
     // Where services will listen is not known yet, and makes no difference here.
     let address = Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
@@ -428,14 +428,16 @@ pub fn check_load(plan: &Plan) -> Result<(), LabError> {
         .into_iter()
         .find_map(|(_, variants)| check(variants[0]).err());
     failure.map_or(Ok(()), |failure| {
-        Err(LabError::Refused(plan.secrets.hide(&failure.to_string())))
+        Err(LabError::Failed(EndReason::LoadRefused(
+            plan.secrets.hide(&failure.to_string()),
+        )))
     })
 }
 
 /// What a variant sends again and again, to the host and port that its `Host` field shall name.
 ///
 /// # Errors
-/// [`Failure::Refused`], with what is wrong with a file.
+/// [`EndReason::LoadRefused`], with what is wrong with a file.
 pub(super) fn requests(load: &Load, host: &str, secrets: &Secrets) -> Result<Vec<RequestSpec>> {
     let all = load
         .requests
@@ -519,7 +521,7 @@ fn name(request: &plan::Request, sent: &str) -> String {
 /// TLS with the authorities and the client certificate of its files.
 ///
 /// # Errors
-/// [`Failure::Refused`], if that cannot be read.
+/// [`EndReason::LoadRefused`], if that cannot be read.
 pub(super) fn tls(tls: &plan::Tls) -> Result<TlsSpec> {
     let plan::Tls {
         ca,
@@ -560,10 +562,10 @@ fn values(file: &Path) -> Result<Values> {
     } else {
         Values::jsonl(&bytes)
     };
-    rows.map_err(|error| Failure::Refused(format!("values {}: {error}", file.display())))
+    rows.map_err(|error| Failure::refused(format!("values {}: {error}", file.display())))
 }
 
 fn read(file: &Path) -> Result<Vec<u8>> {
     plan::read_file(file, plan::LOAD_FILE_BYTES_MAX)
-        .map_err(|error| Failure::Refused(format!("cannot read {}: {error}", file.display())))
+        .map_err(|error| Failure::refused(format!("cannot read {}: {error}", file.display())))
 }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use plan::{Service, Variant};
-use record::{TrialEnded, WorkersLost};
+use record::{EndReason, TrialEnded, WorkersLost};
 use services::{AgentHostFolder, Blame, Error, Placement, Ports, Running};
 
 use super::deployed::LoadedTarget;
@@ -45,7 +45,7 @@ impl RealEnvironment {
                 placement.ready_response = variant.ready_response();
             }
             let no_agent =
-                |error| Failure::Service(format!("the agent's folder cannot be made: {error}"));
+                |error| Failure::service(format!("the agent's folder cannot be made: {error}"));
             placement.agent = start
                 .capture
                 .map(|_| AgentHostFolder::new())
@@ -82,7 +82,9 @@ impl RealEnvironment {
     /// A start that was cancelled although the user did not ask for it took longer than it may.
     pub(super) fn out_of_patience(&self, failure: Failure) -> Failure {
         match failure {
-            Failure::Interrupted if !self.stop.is_requested() => Failure::OutOfBudget,
+            Failure::End(EndReason::Interrupted) if !self.stop.is_requested() => {
+                Failure::OutOfBudget
+            }
             failure => failure,
         }
     }
@@ -203,16 +205,16 @@ fn addresses(variant: &Variant, entry: IpAddr) -> BTreeMap<String, IpAddr> {
 
 /// A target's error with the service's last words and a hint, as people need it.
 pub(super) fn failed(error: Error) -> Failure {
-    failed_as(Failure::Service, error)
+    failed_as(EndReason::ServiceFailed, error)
 }
 
 /// The same of what is no service.
-pub(super) fn failed_as(what: fn(String) -> Failure, error: Error) -> Failure {
+pub(super) fn failed_as(what: fn(String) -> EndReason, error: Error) -> Failure {
     if *error.blame() == Blame::Cancelled {
-        return Failure::Interrupted;
+        return Failure::INTERRUPTED;
     }
     let last_words = last_words(error.tail().unwrap_or_default());
-    what(format!("{error}{last_words}{}", hinted(error.hint())))
+    Failure::End(what(format!("{error}{last_words}{}", hinted(error.hint()))))
 }
 
 /// A service that ended while it was loaded is a failure, however many requests it answered.
@@ -220,7 +222,7 @@ pub(super) fn check_alive(service: &mut Running) -> Result<()> {
     let Some(exit) = service.exited() else {
         return Ok(());
     };
-    Err(Failure::Service(format!(
+    Err(Failure::service(format!(
         "service {} ended with {exit} while it was loaded{}",
         service.name,
         last_words(&service.tail())
