@@ -21,6 +21,7 @@ pub mod quantity;
 mod silence;
 mod slice;
 pub mod text;
+pub mod thresholds;
 
 pub use ask::*;
 pub use capture::*;
