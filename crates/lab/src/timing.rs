@@ -1,15 +1,19 @@
-//! Length of the warm-up, number of slices in a trial, and number of blocks: from measurements, blind to
-//! outcomes. Pure.
+//! The timing of a block: length of the warm-up, length and number of slices, and length of turns.
 //!
-//! Every choice here uses times and variances only, never which variant leads, so it cannot favour one.
+//! [`next`] computes it from the timing so far, the times that were measured, the plan, and the budget that is
+//! left. It uses times and variances only, never which variant leads, so it cannot favour one. Pure.
 
-use analysis::Spread;
-use analysis::checks::changing_variants;
-use plan::{Design, Metric, Pacing, Plan, PlannedRate};
-use record::{Allocation, Block, RateChosen, Record, Slice, SliceKind, Trial, WarmUp};
-use stats::{Components, Quantile};
+mod guess;
+mod measured;
+mod search;
 
-use crate::dispatcher::capacity;
+use plan::{Design, Plan};
+use stats::Components;
+
+pub use guess::SecondsGuess;
+pub use measured::{FirstBlockTimes, MeasuredTimes, ResponseTimes, TrialCosts};
+pub(crate) use measured::{components, is_warm, longest_start_s, shortest_start_s, trial_costs};
+pub(crate) use search::{PilotTiming, SearchTiming};
 
 /// Limits of a slice in seconds: short compared with drift of the machine, so that slices of all variants are
 /// affected alike.
@@ -35,8 +39,6 @@ const TURNS_SHARE: f64 = 0.5;
 const SLICE_GAPS: f64 = 10.0;
 /// Assumed time of a trial beside warm-up and slices until it is measured: start, connect, stop.
 const TRIAL_GUESS_S: f64 = 0.8;
-/// The part of it for stopping.
-const STOP_GUESS_S: f64 = 0.2;
 /// Load at the common rate before a trial is measured in open loop, in seconds: the warm-up has run the
 /// service at its limit.
 const SETTLE_S: f64 = 0.5;
@@ -47,15 +49,10 @@ const CAPACITY_SHARE: f64 = 1.0 / 20.0;
 /// Limits of the file's keys: maximum length of a slice, and maximum number of slices in a trial.
 const SLICE_GIVEN_MAX_S: f64 = 60.0;
 const SLICES_GIVEN_MAX: f64 = 100.0;
-/// Assumed warm-up of blocks after the first, until it is measured.
-const WARM_UP_GUESS_S: f64 = 3.0;
 /// Seconds after which the first block checks whether a warm-up is over. The last value is the maximum.
 const WATCH_S: [f64; 3] = [3.0, 6.0, 10.0];
 /// The longest of these.
-pub const WATCH_MOST_S: f64 = WATCH_S[WATCH_S.len() - 1];
-/// The warm-up is no longer watched if the cut is within this share of it. While values still rise, it seldom
-/// is.
-const WATCHED_SHARE: f64 = 1.0 / 3.0;
+const WATCH_MOST_S: f64 = WATCH_S[WATCH_S.len() - 1];
 /// Maximum turn of a warm-up, in seconds, unless measured turns are longer.
 const WARM_UP_TURN_S: f64 = 1.0;
 /// Share of a variant's part of the budget for watching. If it would take more, nothing is watched.
@@ -81,7 +78,51 @@ pub const BLOCKS_MIN: u32 = stats::BLOCKS_MIN;
 /// spread is hardly known.
 pub const BLOCKS_AIM: u32 = 6;
 
-/// Settings of each trial in the next block.
+/// Share of the remaining time that planned blocks may fill: the next ones may take a little longer.
+const SLACK: f64 = 0.97;
+
+/// The part of the budget that is left, and what has to fit into it.
+#[derive(Debug, Clone, Copy)]
+pub struct BudgetLeft {
+    /// Remaining time in seconds.
+    pub seconds: f64,
+    /// Number of blocks so far that count.
+    pub blocks_kept: u32,
+    /// Number of variants that are still measured.
+    pub variants: usize,
+    /// Longest warm-up in seconds, if a search for capacities needs the rest.
+    pub warm_up_max_s: Option<f64>,
+}
+
+impl BudgetLeft {
+    /// The part that planned blocks may fill.
+    fn with_slack(self) -> BudgetLeft {
+        BudgetLeft {
+            seconds: self.seconds * SLACK,
+            ..self
+        }
+    }
+}
+
+/// Returns the timing of the next trials from the timing of the last ones.
+pub fn next(
+    last: BlockTiming,
+    design: &Design,
+    measured: MeasuredTimes<'_>,
+    budget: BudgetLeft,
+) -> BlockTiming {
+    match measured {
+        MeasuredTimes::Rate { per_s } => last.at_rate(design, per_s),
+        MeasuredTimes::WarmUps(responses) => last.with_turns_for(design, responses, budget),
+        MeasuredTimes::FirstBlock(first) => last.after_first_block(design, first, budget),
+        MeasuredTimes::Blocks { components, costs } => {
+            let slices = last.slices_for(design, components, &costs, budget);
+            BlockTiming { slices, ..last }
+        }
+    }
+}
+
+/// Timing of each trial of a block.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct BlockTiming {
     /// Length of the warm-up in seconds.
@@ -108,7 +149,7 @@ pub struct BlockTiming {
 }
 
 impl BlockTiming {
-    /// Settings of the first block: from the file, otherwise a long warm-up and few slices.
+    /// Timing of the first block: from the file, otherwise a long warm-up and few slices.
     pub fn first(plan: &Plan) -> BlockTiming {
         let (design, variants) = (&plan.design, plan.variants.len());
         let share_s = design.budget.as_secs_f64() / variants.max(1) as f64;
@@ -147,8 +188,8 @@ impl BlockTiming {
         }
     }
 
-    /// The settings at a rate, which determines how long a trial must be measured.
-    pub fn at_rate(self, design: &Design, per_s: f64) -> BlockTiming {
+    /// The timing at a rate, which determines how long a trial must be measured.
+    fn at_rate(self, design: &Design, per_s: f64) -> BlockTiming {
         BlockTiming {
             measured_min_s: design.most_wanting().1 / per_s,
             ..self
@@ -156,8 +197,113 @@ impl BlockTiming {
         .extended(design)
     }
 
-    /// The settings with long and many enough slices, as far as the file permits.
-    pub fn extended(mut self, design: &Design) -> BlockTiming {
+    /// The timing with turns that fit the responses of the warm-ups: shorter turns would measure nothing.
+    fn with_turns_for(
+        self,
+        design: &Design,
+        responses: &ResponseTimes,
+        budget: BudgetLeft,
+    ) -> BlockTiming {
+        let timing = BlockTiming {
+            lead_s: responses.lead_s,
+            waited_s: responses.waited_s,
+            ..self
+        }
+        .with_slices_for(design, budget.variants, responses.drain_s);
+        // Slices of the usual length need not be shorter.
+        if timing.slice_s <= SLICE_S.0 || budget.blocks_kept > 0 {
+            return timing;
+        }
+        let costs = timing.costs_guess(responses);
+        let room_s = timing.slices_room_s(budget.with_slack(), true, &costs);
+        timing.within(design, room_s, &costs)
+    }
+
+    /// The timing of all blocks after the first, from its warm-ups and costs.
+    fn after_first_block(
+        self,
+        design: &Design,
+        first: &FirstBlockTimes,
+        budget: BudgetLeft,
+    ) -> BlockTiming {
+        let timing = match &first.responses {
+            Some(responses) => self.with_turns_for(design, responses, budget),
+            None => self,
+        };
+        let Some(costs) = &first.costs else {
+            return timing;
+        };
+        let timing = BlockTiming {
+            gap_s: costs.own_gap_s,
+            ..timing
+        }
+        .with_slices_for(design, budget.variants, costs.turn_gap_s);
+        let timing = BlockTiming {
+            warm_up_s: timing.warm_up_after(design, first, costs, budget),
+            ..timing
+        };
+        let room_s = timing.slices_room_s(budget, false, costs);
+        timing.within(design, room_s, costs)
+    }
+
+    /// The length of the warm-up in seconds: the longest that any variant needs, as far as it fits.
+    fn warm_up_after(
+        &self,
+        design: &Design,
+        first: &FirstBlockTimes,
+        costs: &TrialCosts,
+        budget: BudgetLeft,
+    ) -> f64 {
+        let is_free = design.warmup.is_none() && budget.warm_up_max_s.is_none();
+        let room_s = budget
+            .warm_up_max_s
+            .unwrap_or_else(|| self.warm_up_room_s(budget, costs));
+        let warm_up_s = if self.watched {
+            // A variant that never becomes steady makes all variants keep the whole watched time.
+            let needed_s = first
+                .steady_after_s
+                .iter()
+                .map(|s| s.unwrap_or(self.warm_up_s));
+            needed_s.fold(WARM_UP_MIN_S, f64::max).min(room_s)
+        } else if is_free {
+            self.warm_up_assumed_s(budget.with_slack(), costs)
+        } else {
+            self.warm_up_s
+        };
+        let loaded_s = first
+            .changing
+            .iter()
+            .map(|(_, loaded_s)| loaded_s.min(room_s));
+        loaded_s.fold(warm_up_s, f64::max)
+    }
+
+    /// The number of slices in a trial, from the variances of the blocks so far.
+    fn slices_for(
+        &self,
+        design: &Design,
+        components: Option<Components>,
+        costs: &TrialCosts,
+        budget: BudgetLeft,
+    ) -> u32 {
+        if let Some(given) = design.slices {
+            return given;
+        }
+        let wanted = components.map_or(self.slices, |found| {
+            let slice_s = self.slice_s + costs.gap_s;
+            stats::slices(self.before_slices_s(costs), slice_s, &found.shrunk())
+        });
+        wanted
+            .max(self.slices_min())
+            .min(self.slices_within(budget.with_slack(), costs))
+    }
+
+    /// Seconds of a trial beside its slices.
+    pub fn before_slices_s(&self, costs: &TrialCosts) -> f64 {
+        costs.trial_s + self.warm_up_s + self.settle_s
+    }
+
+    /// The timing with long and many enough slices, as far as the file permits.
+    fn extended(mut self, design: &Design) -> BlockTiming {
         if design.slice.is_none() {
             // With a given number of slices only their length can change. Otherwise they stay short, because
             // of drift.
@@ -183,14 +329,9 @@ impl BlockTiming {
         if turns == 1 { 1 } else { turns - turns % 2 }
     }
 
-    /// The settings with slices and turns as long as their overhead requires, and the same total measured
+    /// The timing with slices and turns as long as their overhead requires, and the same total measured
     /// time.
-    pub fn with_slices_for(
-        mut self,
-        design: &Design,
-        variants: usize,
-        turn_gap_s: f64,
-    ) -> BlockTiming {
+    fn with_slices_for(mut self, design: &Design, variants: usize, turn_gap_s: f64) -> BlockTiming {
         let measured_s = f64::from(self.slices) * self.slice_s;
         let slice_s = ((self.gap_s + turn_gap_s) * SLICE_GAPS).clamp(SLICE_S.0, SLICE_S.1);
         let trial_s = design.budget.as_secs_f64() / BLOCKS_ROOM / variants.max(1) as f64;
@@ -213,9 +354,9 @@ impl BlockTiming {
         self.extended(design)
     }
 
-    /// The settings with fewer slices, and then with shorter ones of one turn each, so that a trial's slices
+    /// The timing with fewer slices, and then with shorter ones of one turn each, so that a trial's slices
     /// take at most `trial_s`. A slice stays as long as a few responses.
-    pub fn within(mut self, design: &Design, trial_s: f64, costs: &Costs) -> BlockTiming {
+    fn within(mut self, design: &Design, trial_s: f64, costs: &TrialCosts) -> BlockTiming {
         let all_s = |of: &BlockTiming| f64::from(of.slices) * (of.slice_s + costs.gap_s);
         if all_s(&self) <= trial_s {
             return self;
@@ -238,33 +379,22 @@ impl BlockTiming {
         self.extended(design)
     }
 
-    /// Assumed costs of a trial before any is complete: `trial_s` beside warm-up and slices, and a drain
-    /// after each turn.
-    pub fn costs_guess(&self, trial_s: f64, turn_gap_s: f64) -> Costs {
+    /// Assumed costs of a trial before any is complete: a drain after each turn.
+    fn costs_guess(&self, responses: &ResponseTimes) -> TrialCosts {
+        let turn_gap_s = responses.drain_s;
         let turns_s = f64::from(self.turns()) * (TURN_GAP_S + turn_gap_s);
-        Costs {
-            trial_s,
+        TrialCosts {
+            trial_s: responses.start_s + turn_gap_s,
             gap_s: self.gap_s + turns_s,
             own_gap_s: self.gap_s,
             turn_gap_s,
         }
     }
 
-    /// Whether slices are longer than usual, because responses or the gaps between turns are long.
-    pub fn is_slow(&self) -> bool {
-        self.slice_s > SLICE_S.0
-    }
-
-    /// Seconds for the slices of a trial such that the desired blocks fit into the remaining time. One block
-    /// is in progress if its trials are already warm.
-    pub fn slices_room_s(
-        &self,
-        left_s: f64,
-        (blocks_done, is_warm): (u32, bool),
-        variants: usize,
-        costs: &Costs,
-    ) -> f64 {
-        let blocks = f64::from(BLOCKS_AIM.saturating_sub(blocks_done).max(1));
+    /// Seconds for the slices of a trial such that the desired blocks fit into the remaining time. If the
+    /// trials are warm, one block is in progress.
+    fn slices_room_s(&self, budget: BudgetLeft, is_warm: bool, costs: &TrialCosts) -> f64 {
+        let blocks = f64::from(BLOCKS_AIM.saturating_sub(budget.blocks_kept).max(1));
         let begun = if is_warm { 1.0 } else { 0.0 };
         let warm_up_s = if self.watched && is_warm {
             UNWATCHED_S.0
@@ -272,7 +402,8 @@ impl BlockTiming {
             self.warm_up_s
         };
         let before_s = costs.trial_s + warm_up_s + self.settle_s;
-        left_s / variants.max(1) as f64 / blocks - before_s * (blocks - begun) / blocks
+        budget.seconds / budget.variants.max(1) as f64 / blocks
+            - before_s * (blocks - begun) / blocks
     }
 
     /// Number of turns in a warm-up.
@@ -312,51 +443,33 @@ impl BlockTiming {
     }
 
     /// The longest warm-up with which the desired number of blocks fit into the time after the first block.
-    pub fn warm_up_room_s(
-        &self,
-        left_s: f64,
-        blocks_done: u32,
-        variants: usize,
-        costs: &Costs,
-    ) -> f64 {
-        self.warm_up_within_s(
-            left_s / (BLOCKS_ROOM - f64::from(blocks_done)),
-            variants,
-            costs,
-        )
+    fn warm_up_room_s(&self, budget: BudgetLeft, costs: &TrialCosts) -> f64 {
+        let blocks = BLOCKS_ROOM - f64::from(budget.blocks_kept);
+        self.warm_up_within_s(budget.seconds / blocks, budget.variants, costs)
     }
 
     /// The longest warm-up with which the blocks of a verdict fit into the time after the first block, if
     /// none was watched.
-    pub fn warm_up_assumed_s(
-        &self,
-        left_s: f64,
-        blocks_done: u32,
-        variants: usize,
-        costs: &Costs,
-    ) -> f64 {
-        let missing = f64::from(BLOCKS_MIN.saturating_sub(blocks_done).max(1));
+    fn warm_up_assumed_s(&self, budget: BudgetLeft, costs: &TrialCosts) -> f64 {
+        let missing = f64::from(BLOCKS_MIN.saturating_sub(budget.blocks_kept).max(1));
+        let block_s = budget.seconds / missing;
         self.warm_up_s
-            .min(self.warm_up_within_s(left_s / missing, variants, costs))
+            .min(self.warm_up_within_s(block_s, budget.variants, costs))
     }
 
     /// The longest warm-up in blocks with this length.
-    fn warm_up_within_s(&self, block_s: f64, variants: usize, costs: &Costs) -> f64 {
+    fn warm_up_within_s(&self, block_s: f64, variants: usize, costs: &TrialCosts) -> f64 {
         let slices_s = SLICES_FIRST * (self.slice_s + costs.gap_s);
         let slices_s = slices_s.max(self.measured_min_s) + self.settle_s;
         (block_s / variants.max(1) as f64 - costs.trial_s - slices_s).max(UNWATCHED_S.0)
     }
 
     /// The maximum number of slices in a trial with which the remaining desired blocks fit into the time.
-    pub fn slices_within(
-        &self,
-        left_s: f64,
-        blocks_done: u32,
-        variants: usize,
-        costs: &Costs,
-    ) -> u32 {
-        let trials = BLOCKS_AIM.saturating_sub(blocks_done).max(1) as usize * variants.max(1);
-        let room_s = left_s / trials as f64 - costs.trial_s - self.warm_up_s - self.settle_s;
+    fn slices_within(&self, budget: BudgetLeft, costs: &TrialCosts) -> u32 {
+        let blocks = BLOCKS_AIM.saturating_sub(budget.blocks_kept).max(1);
+        let trials = blocks as usize * budget.variants.max(1);
+        let room_s =
+            budget.seconds / trials as f64 - costs.trial_s - self.warm_up_s - self.settle_s;
         // Fewer than the metric needs would be useless. Whether they fit is a question of the budget.
         (room_s / (self.slice_s + costs.gap_s))
             .floor()
@@ -364,13 +477,34 @@ impl BlockTiming {
             .max(f64::from(self.slices_min())) as u32
     }
 
+    /// Seconds that the first block takes longer in a larger budget, which has time to watch the warm-up.
+    pub fn watch_more_s(&self, design: &Design, variants: usize) -> f64 {
+        if design.warmup.is_some() || self.watched {
+            0.0
+        } else {
+            variants as f64 * WATCH_MOST_S
+        }
+    }
+
+    /// The pieces in which the first block watches its warm-up, in seconds.
+    pub fn watch_pieces(&self) -> Vec<f64> {
+        let ends_s: Vec<f64> = WATCH_S
+            .into_iter()
+            .filter(|end_s| *end_s < self.warm_up_s)
+            .chain([self.warm_up_s])
+            .collect();
+        let starts_s = [0.0].into_iter().chain(ends_s.iter().copied());
+        ends_s
+            .iter()
+            .zip(starts_s)
+            .map(|(end_s, start_s)| end_s - start_s)
+            .collect()
+    }
+
     /// Seconds that a block with this number of variants takes at these costs.
-    pub fn block_s(&self, variants: usize, costs: &Costs) -> f64 {
+    pub fn block_s(&self, variants: usize, costs: &TrialCosts) -> f64 {
         variants as f64
-            * (costs.trial_s
-                + self.warm_up_s
-                + self.settle_s
-                + f64::from(self.slices) * (self.slice_s + costs.gap_s))
+            * (self.before_slices_s(costs) + f64::from(self.slices) * (self.slice_s + costs.gap_s))
     }
 }
 
@@ -391,360 +525,9 @@ fn capacity_seconds_guess(design: &Design, variants: usize) -> f64 {
     }
 }
 
-/// The rate of all variants. `None` if it is a share of an unknown capacity. A variant that never succeeds
-/// has no capacity that counts: the others are loaded as they would be without it.
-pub fn rate_chosen(rate: PlannedRate, capacities: &[Option<f64>]) -> Option<RateChosen> {
-    match rate {
-        PlannedRate::PerSecond(per_s) => Some(RateChosen {
-            per_s,
-            ramp_per_s: None,
-            share: None,
-            capacities_per_s: Vec::new(),
-        }),
-        PlannedRate::ShareOfCapacity(share) => {
-            let capacities_per_s = capacities.iter().copied().collect::<Option<Vec<f64>>>()?;
-            let slowest = capacities_per_s
-                .iter()
-                .copied()
-                .filter(|per_s| *per_s > 0.0)
-                .reduce(f64::min)?;
-            let per_s = (slowest * share).min(plan::RATE_MAX_PER_S);
-            Some(RateChosen {
-                per_s,
-                ramp_per_s: None,
-                share: Some(share),
-                capacities_per_s,
-            })
-        }
-    }
-}
-
-/// Estimated duration of a run in seconds, before any measurement.
-#[derive(Debug, Clone, Copy)]
-pub struct SecondsGuess {
-    /// Before the first block: the search for a rate, if there is one.
-    pub before_s: f64,
-    /// The first block.
-    pub first_s: f64,
-    /// Each later block.
-    pub block_s: f64,
-}
-
-impl SecondsGuess {
-    /// Estimates the duration of a plan.
-    pub fn of(plan: &Plan) -> SecondsGuess {
-        let (design, variants) = (&plan.design, plan.variants.len());
-        if design.pacing() == Pacing::Search {
-            return capacity::seconds_guess(design, variants);
-        }
-        let first = BlockTiming::first(plan);
-        let (trial_s, gap_s) = (TRIAL_GUESS_S, first.gap_s);
-        let costs = Costs {
-            trial_s,
-            gap_s,
-            own_gap_s: gap_s,
-            turn_gap_s: 0.0,
-        };
-        let later_s = design
-            .warmup
-            .map_or(first.warm_up_s.min(WARM_UP_GUESS_S), |warm_up| {
-                warm_up.as_secs_f64()
-            });
-        let later = BlockTiming {
-            warm_up_s: later_s,
-            ..first
-        };
-        SecondsGuess {
-            before_s: capacity_seconds_guess(design, variants),
-            first_s: first.block_s(variants, &costs),
-            block_s: later.block_s(variants, &costs),
-        }
-    }
-
-    /// Duration of the first `blocks` blocks.
-    pub fn until(&self, blocks: u32) -> f64 {
-        self.before_s + self.first_s + f64::from(blocks.saturating_sub(1)) * self.block_s
-    }
-}
-
-/// The pieces in which a warm-up of at most `most_s` is watched, in seconds.
-pub fn watch(most_s: f64) -> impl Iterator<Item = f64> {
-    let mut before_s = 0.0;
-    let ends = WATCH_S
-        .into_iter()
-        .filter(move |end_s| *end_s < most_s)
-        .chain([most_s]);
-    ends.map(move |end_s| end_s - std::mem::replace(&mut before_s, end_s))
-}
-
-/// Whether a watched warm-up is complete.
-pub fn is_warm(trial: &Trial) -> bool {
-    let watched_s = warm_up_counts(trial).len() as f64 / 10.0;
-    steady_after_s(trial).is_some_and(|seconds| seconds <= WATCHED_SHARE * watched_s)
-}
-
-/// Seconds until a trial was warm. `None` if it never was.
-fn steady_after_s(trial: &Trial) -> Option<f64> {
-    let counts = warm_up_counts(trial);
-    if !counts.is_empty() && counts.iter().all(|count| *count == 0.0) {
-        // A variant that never succeeds has nothing that could become steady.
-        return Some(0.0);
-    }
-    stats::steady_after(&counts).map(|buckets| buckets as f64 / 10.0)
-}
-
-/// Successful responses of a trial's warm-up in each 100 ms. In open loop another warm-up at the common rate
-/// follows.
-fn warm_up_counts(trial: &Trial) -> Vec<f64> {
-    let warm_ups = trial
-        .slices
-        .iter()
-        .filter(|slice| slice.kind == SliceKind::WarmUp && slice.counts.open.is_none());
-    warm_ups
-        .flat_map(|slice| &slice.counts.successful_per_100_ms)
-        .map(|count| f64::from(*count))
-        .collect()
-}
-
-/// The length of the warm-up from the first block: the longest that any variant needs, as far as it fits.
-pub fn warm_up(record: &Record, watched_s: f64, room_s: f64) -> WarmUp {
-    let first = record.blocks.iter().find(|block| block.seconds.is_some());
-    let trials = first
-        .map(|block| block.trials.as_slice())
-        .unwrap_or_default();
-    let steady_after =
-        |variant| steady_after_s(trials.iter().find(|trial| trial.variant() == variant)?);
-    let steady_after_s: Vec<Option<f64>> = (0..record.header.plan.variants.len())
-        .map(steady_after)
-        .collect();
-    // A variant that never becomes steady makes all variants keep the whole watched time.
-    let longest_s = steady_after_s
-        .iter()
-        .map(|s| s.unwrap_or(watched_s))
-        .fold(WARM_UP_MIN_S, f64::max);
-    WarmUp {
-        seconds: longest_s.min(room_s),
-        measured: true,
-        steady_after_s,
-    }
-}
-
-/// Lengthens the warm-up if a variant still changed in the slices of a block. The new length is, as far as it
-/// fits, the load that a trial had before its last slice.
-pub fn lengthen_warm_up(chosen: &mut WarmUp, record: &Record, block: u32, room_s: f64) {
-    let changing = changing_variants(record, block);
-    let trials = record
-        .blocks
-        .iter()
-        .filter(|of| of.number == block)
-        .flat_map(|of| &of.trials);
-    for trial in trials.filter(|trial| changing.contains(&trial.variant())) {
-        let before = &trial.slices[..trial.slices.len().saturating_sub(1)];
-        let loaded_s: f64 = before
-            .iter()
-            .map(|slice| slice.counts.window_ns as f64 / 1e9)
-            .sum();
-        chosen.seconds = chosen.seconds.max(loaded_s.min(room_s));
-        chosen.steady_after_s[trial.variant()] = None;
-    }
-}
-
-/// The number of slices in a trial, from the variances of the blocks so far.
-pub fn allocation(record: &Record, settings: &BlockTiming, costs: &Costs) -> Allocation {
-    let components = components(record, settings);
-    let trial_s = costs.trial_s + settings.warm_up_s + settings.settle_s;
-    let slices = components
-        .as_ref()
-        .map_or(settings.slices, |found| {
-            stats::slices(trial_s, settings.slice_s + costs.gap_s, &found.shrunk())
-        })
-        .max(settings.slices_min());
-    Allocation {
-        slices,
-        slice_s: settings.slice_s,
-        measured: components.is_some(),
-        between_sd: components
-            .as_ref()
-            .map(|components| components.between.sqrt()),
-        within_sd: components
-            .as_ref()
-            .map(|components| components.within.sqrt()),
-        trial_s: Some(trial_s),
-    }
-}
-
 /// Total number of blocks that fit: finished ones, and those for which there is time.
 pub fn blocks_within(done: u32, left_s: f64, block_s: f64) -> u32 {
     done + (left_s / block_s.max(0.001)).floor().clamp(0.0, 100_000.0) as u32
-}
-
-/// Likely duration of requests in flight after a window in seconds, from the warm-ups of a block. `None` if
-/// there was none.
-///
-/// The drains alone would not be sufficient: if all responses take equally long, a window may by chance end
-/// as they arrive.
-pub fn warm_up_drain_s(record: &Record, block: u32) -> Option<f64> {
-    let drain_ns = |slice: &Slice| {
-        slice
-            .counts
-            .drain_ns
-            .max(slice.counts.latency.quantile(0.5).map_or(0, Quantile::ns))
-    };
-    stats::mean(warm_ups(record, block).map(|slice| drain_ns(slice) as f64 / 1e9))
-}
-
-/// Seconds that a trial takes to start and to stop, averaged over all starts so far.
-pub fn start_s(record: &Record) -> f64 {
-    stats::mean(starts_s(record)).unwrap_or(TRIAL_GUESS_S) + STOP_GUESS_S
-}
-
-/// The same by the longest start so far.
-pub fn longest_start_s(record: &Record) -> f64 {
-    starts_s(record).reduce(f64::max).unwrap_or(TRIAL_GUESS_S) + STOP_GUESS_S
-}
-
-/// The shortest start so far, in seconds.
-pub fn shortest_start_s(record: &Record) -> f64 {
-    starts_s(record).reduce(f64::min).unwrap_or(0.0)
-}
-
-fn starts_s(record: &Record) -> impl Iterator<Item = f64> {
-    record
-        .blocks
-        .iter()
-        .flat_map(|block| &block.trials)
-        .map(|trial| trial.started.start_s)
-}
-
-fn warm_ups(record: &Record, block: u32) -> impl Iterator<Item = &Slice> {
-    let block = record.blocks.iter().find(|found| found.number == block);
-    let slices = block
-        .into_iter()
-        .flat_map(|block| &block.trials)
-        .flat_map(|trial| &trial.slices);
-    slices.filter(|slice| slice.kind == SliceKind::WarmUp)
-}
-
-/// The lead of turns, from the warm-ups of a block: about the slowest variant's response if connections share
-/// a link. Otherwise none, because the first of several requests that queue for a processor gets its response
-/// at once.
-pub fn lead_s(record: &Record, block: u32) -> f64 {
-    let linked = record
-        .header
-        .plan
-        .variants
-        .iter()
-        .any(|variant| variant.load.network.is_some());
-    if linked {
-        slowest_s(record, block, 0.9, |_| true)
-    } else {
-        0.0
-    }
-}
-
-/// Median response time of the slowest of these variants in the warm-ups of a block, in seconds. 0 without
-/// any.
-pub fn waited_s(record: &Record, block: u32, waiting: &[usize]) -> f64 {
-    slowest_s(record, block, 0.5, |variant| waiting.contains(&variant))
-}
-
-/// The largest quantile of the latencies among these variants' warm-ups in a block, in seconds.
-fn slowest_s(record: &Record, block: u32, q: f64, is_one: impl Fn(usize) -> bool) -> f64 {
-    let of_these = warm_ups(record, block).filter(|slice| is_one(slice.variant));
-    let quantiles = of_these.filter_map(|slice| slice.counts.latency.quantile(q));
-    quantiles
-        .map(|quantile| quantile.ns() as f64 / 1e9)
-        .fold(0.0, f64::max)
-}
-
-/// Variance components of log throughput. In open loop of the log of the metric, because throughput is fixed
-/// there.
-fn components(record: &Record, settings: &BlockTiming) -> Option<Components> {
-    let metric = record.header.plan.design.metric;
-    let varying = match (record.is_open_loop(), metric.quantile()) {
-        (false, _) if analysis::per_core(record) => Metric::CpuPerRequest,
-        (false, _) => Metric::Throughput,
-        (true, None) => Metric::CpuPerRequest,
-        (true, Some(_)) => metric,
-    };
-    Spread::of(record, varying, settings.slice_s).components()
-}
-
-// Overhead of trials, slices and turns beside their load: measured, or assumed until then.
-
-/// Overhead of a trial and a slice beside their load.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Costs {
-    /// Seconds of a trial beside warm-up and slices: start, connect, stop.
-    pub trial_s: f64,
-    /// Seconds of a slice beside its windows: drains, reading the use of services.
-    pub gap_s: f64,
-    /// The same without drains: the minimum time between two slices.
-    pub own_gap_s: f64,
-    /// Seconds of drain after one window.
-    pub turn_gap_s: f64,
-}
-
-/// The measured costs of a trial and of a slice. `None` before the first block is complete.
-pub fn costs(record: &Record) -> Option<Costs> {
-    let mut blocks: Vec<&Block> = record.complete_blocks().collect();
-    if blocks.is_empty() {
-        // Disturbances made the dropped blocks slower, but they are still closer than an assumption.
-        blocks = record
-            .blocks
-            .iter()
-            .filter(|block| block.seconds.is_some())
-            .collect();
-    }
-    let slices = || {
-        blocks
-            .iter()
-            .flat_map(|block| &block.trials)
-            .flat_map(|trial| &trial.slices)
-    };
-    let measured = || slices().filter(|slice| slice.kind == SliceKind::Measured);
-    let drains_s = || measured().map(|slice| slice.counts.drain_ns as f64 / 1e9);
-    let pauses_s = measured().map(|slice| f64::from(slice.turns) * TURN_GAP_S);
-    let turns: u32 = measured().map(|slice| slice.turns).sum();
-    let turn_gap_s = drains_s().sum::<f64>() / f64::from(turns.max(1));
-    let own_gap_s = agreed_gap_s(record, &blocks).unwrap_or(gap_s(&record.header.plan));
-    let gap_s = own_gap_s + stats::mean(pauses_s)? + stats::mean(drains_s())?;
-    // The gap after a warm-up is a cost of the trial: there is one warm-up for any number of slices.
-    let gap_of = |slice: &Slice| {
-        if slice.kind == SliceKind::Measured {
-            gap_s
-        } else {
-            0.0
-        }
-    };
-    let loaded_s: f64 = slices()
-        .map(|slice| slice.counts.window_ns as f64 / 1e9 + gap_of(slice))
-        .sum();
-    let total_s: f64 = blocks.iter().filter_map(|block| block.seconds).sum();
-    let trials: usize = blocks.iter().map(|block| block.trials.len()).sum();
-    let trial_s = ((total_s - loaded_s) / trials as f64).max(0.0);
-    Some(Costs {
-        trial_s,
-        gap_s,
-        own_gap_s,
-        turn_gap_s,
-    })
-}
-
-/// Measured time between two slices of a trial in seconds. With other generators than this process it is
-/// several round trips to the farthest of them. `None` if no trial has two slices, or no agreement is needed.
-fn agreed_gap_s(record: &Record, blocks: &[&Block]) -> Option<f64> {
-    let between = |pair: &[&Slice]| {
-        let [one, next] = pair else { return None };
-        let ended_ns = one.counts.started_ns + one.counts.window_ns + one.counts.drain_ns;
-        Some(next.counts.started_ns.saturating_sub(ended_ns) as f64 / 1e9)
-    };
-    let trials = blocks.iter().flat_map(|block| &block.trials);
-    let gaps_s = trials.flat_map(|trial| {
-        let slices: Vec<&Slice> = trial.measured().collect();
-        slices.windows(2).filter_map(between).collect::<Vec<f64>>()
-    });
-    stats::mean(gaps_s).filter(|_| !record.header.plan.generators.is_here())
 }
 
 /// Assumed overhead of a slice beside window and drain, in seconds.

@@ -25,7 +25,7 @@ impl Dispatcher<'_> {
             });
         };
         let Connected { generators, lost } = match self.environment.connect(&mut tell) {
-            Err(Failure::GeneratorsLost(lost)) => return Err(self.without(&lost)?),
+            Err(Failure::GeneratorsLost(lost)) => return Err(self.lost_for_good(&lost)?),
             outcome => outcome?,
         };
         self.note_lost(&lost)?;
@@ -60,7 +60,7 @@ impl Dispatcher<'_> {
     }
 
     /// The failure that ends a run without these generators.
-    pub(super) fn without(&mut self, lost: &[LostGenerator]) -> Result<Failure> {
+    pub(super) fn lost_for_good(&mut self, lost: &[LostGenerator]) -> Result<Failure> {
         self.note_lost(lost)?;
         Ok(Failure::generator(lost_text(lost)))
     }

@@ -180,7 +180,7 @@ impl Dispatcher<'_> {
         }
         if let Some(open) = self.open_of_round(variant, round, 0) {
             self.environment
-                .load(variant, warm_up(self.settings.settle_s, Some(open)))?;
+                .load(variant, warm_up(self.timing.settle_s, Some(open)))?;
         }
         let mut window = 0;
         while let Some((kind, rest)) = left.split_first() {
@@ -215,7 +215,7 @@ impl Dispatcher<'_> {
         let seed = self
             .schedule
             .arrivals_seed(BlockSchedule::block_of_round(round), window);
-        Some(self.asked(Rate::Constant(rate_per_s), seed))
+        Some(self.open_loop_at(Rate::Constant(rate_per_s), seed))
     }
 
     /// The rate of an experiment, or the highest rate among a measurement's slices. `None` in closed loop.
