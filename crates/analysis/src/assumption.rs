@@ -6,7 +6,7 @@
 use Standing::{Doubtful, Supported, Unchecked};
 use model::quantity::{decimal, with_sign};
 use plan::LookRule;
-use record::{EndReason, Record};
+use record::{EndKind, Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -189,24 +189,16 @@ fn looks_kept(record: &Record) -> AssumptionShown {
             "intervals hold at every stop; Proofload cannot see whether you ran it several times",
         ),
         (LookRule::Once, None) => (Unchecked, "it has no end: it goes on, or was killed"),
-        (LookRule::Once, Some(reason)) => match reason {
-            EndReason::Interrupted => (
+        (LookRule::Once, Some(reason)) => match reason.kind() {
+            EndKind::Interrupted => (
                 Doubtful,
                 "it was interrupted, perhaps because of what it showed",
             ),
-            EndReason::LoadRefused(_)
-            | EndReason::GeneratorFailed(_)
-            | EndReason::ServiceFailed(_)
-            | EndReason::PreparationFailed(_) => {
-                (Unchecked, "it ended by a failure, and not by its rule")
-            }
-            EndReason::Void(_) | EndReason::BudgetTooSmall { .. } => {
+            EndKind::Failed => (Unchecked, "it ended by a failure, and not by its rule"),
+            EndKind::Void | EndKind::BudgetTooSmall => {
                 (Unchecked, "it was stopped before its rule could end it")
             }
-            EndReason::Decided
-            | EndReason::LastLook
-            | EndReason::BudgetSpent
-            | EndReason::Measured => (
+            EndKind::Decided | EndKind::Planned => (
                 Supported,
                 "this run ended by its rule; Proofload cannot see whether you ran it several times",
             ),

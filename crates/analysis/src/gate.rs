@@ -4,9 +4,9 @@
 //! This module does not judge invalid or unfinished records, and does not know exit codes.
 
 use model::quantity::{count, many};
-use model::{Check, Grade, Quantity, RequestOutcome};
+use model::{Check, Grade, Quantity, RequestOutcome, Unfit};
 use plan::{Bound, GateEntry, Limit, LimitFigure, LimitSubject, LookRule, Metric};
-use record::{Counts, EndReason, Record, Trial};
+use record::{Counts, Record, Trial};
 use serde::Serialize;
 use stats::{Estimate, MeanInterval, Rule};
 
@@ -76,23 +76,6 @@ impl Judgement {
     }
 }
 
-/// Why nothing is judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unfit {
-    /// A finding makes the result invalid.
-    #[serde(rename = "void")]
-    Invalid,
-    /// The run ended with fewer blocks than a verdict needs.
-    TooFewBlocks,
-    /// The run is still running, or was killed.
-    Unfinished,
-    /// The user stopped the run, perhaps because of its results.
-    Interrupted,
-    /// A service, the load generator, or the preparation of data failed.
-    Failed,
-}
-
 /// All limits of a gate, judged from a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gate {
@@ -141,12 +124,8 @@ fn unfit(record: &Record, conclusion: &Conclusion) -> Option<(Unfit, String)> {
             "the run has no end: it goes on, or was killed".to_owned(),
         ));
     };
-    if ended.reason == EndReason::Interrupted {
-        let why = "it was interrupted, and who stops a run may have seen what it showed".to_owned();
-        return Some((Unfit::Interrupted, why));
-    }
-    if let Some(why) = ended.reason.failure() {
-        return Some((Unfit::Failed, why.to_owned()));
+    if let Err(unfit) = ended.reason.fits_gate() {
+        return Some(unfit);
     }
     if let Some(void) = conclusion
         .findings

@@ -32,7 +32,7 @@ pub use comparison::{AaCheck, ComparisonResult, CrossCheck, Difference, Explorat
 pub use effect::{Effect, EffectKind};
 pub use essentials::{ComparedMetric, Conditions, ESSENTIALS_VERSION, Essentials, MetricFigure};
 pub use failure::{FailureCount, NoSuccess, all_fruitless, failures, untreated, void_for_good};
-pub use gate::{Gate, Judgement, MeasuredFigure, Ruling, Unfit, gated, limits_settled};
+pub use gate::{Gate, Judgement, MeasuredFigure, Ruling, gated, limits_settled};
 pub use measurement::{Bend, MeasuredWindow, Measurement, RateKept, SampledContent, measurement};
 pub use metric::{Series, metrics, ratios_by_block, series};
 use model::Metric;

@@ -6,18 +6,7 @@ use services::Blame;
 
 use crate::print;
 
-/// A limit of a gate is broken.
-pub const BROKEN: u8 = 1;
-/// Usage, or an experiment file with problems.
-pub const USAGE: u8 = 2;
-/// A service did not start or died, or its data could not be made, or it could not be built.
-pub const SERVICE: u8 = 3;
-pub const VOID: u8 = 4;
-/// No limit of a gate fails, and one is inconclusive.
-pub const OPEN: u8 = 5;
-/// An error of Proofload itself.
-pub const SELF: u8 = 6;
-pub const INTERRUPTED: u8 = 130;
+pub use model::exit_code::*;
 
 /// An error with its exit code and a hint.
 #[derive(Debug, thiserror::Error)]
@@ -106,19 +95,6 @@ pub fn given<'f>(flags: &[(bool, &'f str)]) -> Option<&'f str> {
 /// The exit code of a record, the same for all commands.
 pub fn of_record(record: &Record, conclusion: &Conclusion) -> u8 {
     let by_result = if conclusion.is_void() { VOID } else { 0 };
-    match record.end() {
-        Some(EndReason::Interrupted) => INTERRUPTED,
-        Some(EndReason::ServiceFailed(_) | EndReason::PreparationFailed(_)) => SERVICE,
-        Some(EndReason::LoadRefused(_)) => USAGE,
-        Some(EndReason::GeneratorFailed(_)) => SELF,
-        Some(
-            EndReason::Decided
-            | EndReason::LastLook
-            | EndReason::BudgetSpent
-            | EndReason::BudgetTooSmall { .. }
-            | EndReason::Measured
-            | EndReason::Void(_),
-        )
-        | None => by_result,
-    }
+    let by_end = record.end().and_then(EndReason::exit_code);
+    by_end.unwrap_or(by_result)
 }

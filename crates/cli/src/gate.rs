@@ -6,13 +6,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use analysis::{Conclusion, Ruling, Unfit};
+use analysis::Ruling;
 use clap::Args;
 use plan::{DraftSetting, GateEntry, Limit, Plan};
-use record::Record;
+use record::{EndReason, Record};
 use report::{Gated, Report, markdown};
 
-use crate::exit::{self, BROKEN, CliError, INTERRUPTED, OPEN, VOID};
+use crate::exit::{self, BROKEN, CliError, OPEN, VOID};
 use crate::print::{self, FormArgs};
 use crate::{live, records, report as reports, run};
 
@@ -143,7 +143,7 @@ pub fn run(args: &GateArgs) -> anyhow::Result<u8> {
     if !args.flags.no_github {
         tell_github(&gated, *form == report::TEXT)?;
     }
-    Ok(code(&gated, &conclusion))
+    Ok(code(&gated))
 }
 
 /// Prints the report of a run that has just ended, followed by the results of its limits.
@@ -174,7 +174,7 @@ pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow:
     if !flags.no_github {
         tell_github(&gated, is_text)?;
     }
-    Ok(code(&gated, &conclusion))
+    Ok(code(&gated))
 }
 
 /// Prints the results of the limits. With output for programs this is only a message, because the exit code
@@ -256,12 +256,13 @@ fn check(plan: &Plan, entry: &GateEntry) -> Result<(), CliError> {
     Err(CliError::usage(format!("{limit}{what}")).hint(hint))
 }
 
-pub fn code(gated: &Gated<'_>, conclusion: &Conclusion) -> u8 {
+pub fn code(gated: &Gated<'_>) -> u8 {
+    if let Some(code) = gated.record.end().and_then(EndReason::exit_code) {
+        return code;
+    }
     match (&gated.gate.unfit, gated.gate.ruling()) {
-        (Some((Unfit::Failed, _)), _) => exit::of_record(gated.record, conclusion),
-        (Some((Unfit::Interrupted, _)), _) => INTERRUPTED,
-        (Some((Unfit::Invalid | Unfit::Unfinished, _)), _) | (None, None) => VOID,
-        (Some((Unfit::TooFewBlocks, _)), _) => OPEN,
+        (Some((unfit, _)), _) => unfit.exit_code(),
+        (None, None) => VOID,
         (None, Some(Ruling::Fail)) => BROKEN,
         (None, Some(Ruling::Inconclusive)) if !gated.lets_pass() => OPEN,
         (None, Some(Ruling::Inconclusive | Ruling::Pass)) => 0,

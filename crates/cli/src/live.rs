@@ -527,22 +527,13 @@ pub fn said(state: &LiveState, news: UpdateNews<'_>) -> Option<String> {
         UpdateNews::Event(Event::BlockDropped { block, why }) => {
             format!("block {block} dropped: {why}")
         }
-        UpdateNews::Event(Event::Ended(ended)) => match &ended.reason {
-            EndReason::Void(why) => {
-                format!("stopped early, as no further block could give an answer: {why}")
-            }
-            // The report that follows begins with it.
-            EndReason::Decided
-            | EndReason::LastLook
-            | EndReason::BudgetSpent
-            | EndReason::BudgetTooSmall { .. }
-            | EndReason::Measured
-            | EndReason::Interrupted
-            | EndReason::LoadRefused(_)
-            | EndReason::GeneratorFailed(_)
-            | EndReason::ServiceFailed(_)
-            | EndReason::PreparationFailed(_) => return None,
-        },
+        UpdateNews::Event(Event::Ended(ended)) => {
+            // The report that follows begins with the other ends.
+            let EndReason::Void(why) = &ended.reason else {
+                return None;
+            };
+            format!("stopped early, as no further block could give an answer: {why}")
+        }
         UpdateNews::Progress(Progress::Explaining {
             variants,
             rounds,

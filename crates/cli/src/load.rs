@@ -202,7 +202,7 @@ fn shown(
             gate::tell(&gated);
         }
     }
-    Ok(gate::code(&gated, &conclusion))
+    Ok(gate::code(&gated))
 }
 
 // Converts flags to a plan with one variant: a running service, its load, and a measurement. Checks of plans

@@ -332,9 +332,7 @@ pub fn end(result: Result<(), LabError>, code: u8) -> anyhow::Result<u8> {
 pub fn failed(error: LabError) -> CliError {
     match error {
         LabError::Record(error) => unwritable(error),
-        LabError::Service(_) => CliError::new(exit::SERVICE, error),
-        LabError::Refused(_) => CliError::usage(error),
-        LabError::Generator(_) => CliError::new(exit::SELF, error),
+        LabError::Failed(reason) => CliError::new(reason.exit_code().unwrap_or(exit::SELF), reason),
     }
 }
 

@@ -551,7 +551,9 @@ impl TuneRun<'_> {
         };
         match result {
             Ok(()) => {}
-            Err(LabError::Service(what)) => {
+            Err(LabError::Failed(
+                EndReason::ServiceFailed(what) | EndReason::PreparationFailed(what),
+            )) => {
                 return Ok(match not_started(&record) {
                     Some(row) => StepOutcome::NotStarted(row, what),
                     None => StepOutcome::Failed(what),

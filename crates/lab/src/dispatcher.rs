@@ -13,10 +13,10 @@ use record::{EndReason, Ended, Event, Record, Slice, SliceKind, Trial, WriteErro
 use crate::environment::{Environment, Failure, Result, SliceSpec, Start, Turn, elapsed};
 use crate::explaining::Trials;
 use crate::schedule::{BlockSchedule, live_together, take_turns};
-use crate::tuning::{self, BLOCKS_AIM, BlockTiming, Costs};
+use crate::timing::{self, BLOCKS_AIM, BlockTiming, SearchTiming, TrialCosts};
 
 mod around;
-pub(crate) mod capacity;
+mod capacity;
 mod capturing;
 mod cores;
 mod measuring;
@@ -26,20 +26,12 @@ mod update;
 
 pub use update::{Doing, Progress, Update, UpdateNews};
 
-use settling::SLACK;
-
 /// A run that failed. The record on disk contains everything up to then.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A service did not start, or died, or its data could not be made.
+    /// Something failed that the run needs. The record ends for this reason.
     #[error("{0}")]
-    Service(String),
-    /// The requested load cannot be sent.
-    #[error("{0}")]
-    Refused(String),
-    /// The load generator failed.
-    #[error("{0}")]
-    Generator(String),
+    Failed(EndReason),
     /// The record could not be written.
     #[error(transparent)]
     Record(#[from] WriteError),
@@ -61,7 +53,7 @@ pub fn run(
     watch: UpdateWatch<'_>,
 ) -> (Record, Result<(), LabError>) {
     let mut dispatcher = Dispatcher::new(writer, environment, watch);
-    let result = dispatcher.carry_through();
+    let result = dispatcher.execute();
     (dispatcher.writer.into_record(), result)
 }
 
@@ -91,11 +83,12 @@ const GRACE: f64 = 0.05;
 struct Dispatcher<'a> {
     plan: Plan,
     schedule: BlockSchedule,
-    settings: BlockTiming,
+    timing: BlockTiming,
     writer: Writer,
     environment: &'a mut dyn Environment,
     watch: UpdateWatch<'a>,
     began_s: f64,
+    /// Number of the current block, from 1.
     block: u32,
     /// Start of the current block, in seconds of the budget.
     block_began_s: f64,
@@ -103,15 +96,15 @@ struct Dispatcher<'a> {
     waiting: Vec<usize>,
     /// Costs of trials in the blocks so far. Cached until the next block ends, because each update needs
     /// them.
-    costs: Option<Costs>,
+    costs: Option<TrialCosts>,
     /// Variants with running trials, in starting order.
-    living: Vec<usize>,
+    running: Vec<usize>,
     /// Variants that are still measured: all, until comparisons are decided.
     measured: Vec<usize>,
     /// Estimated remaining time of the captures. `None` if there are none.
     captures_left_s: Option<f64>,
-    /// How trials are measured if capacity is.
-    search: Option<capacity::Search>,
+    /// Timing of the search for capacities. `None` if capacity is not measured.
+    search: Option<SearchTiming>,
     /// The number of connections chosen for capacity. `None` if the plan sets it.
     connections: Option<ConnectionsChosen>,
 }
@@ -124,13 +117,13 @@ impl<'a> Dispatcher<'a> {
     ) -> Dispatcher<'a> {
         let plan = writer.record().header.plan.clone();
         let schedule = BlockSchedule::new(writer.record().header.seed, plan.variants.len());
-        let settings = BlockTiming::first(&plan);
+        let timing = BlockTiming::first(&plan);
         let began_s = environment.now_s();
         Dispatcher {
             measured: (0..plan.variants.len()).collect(),
             plan,
             schedule,
-            settings,
+            timing,
             writer,
             environment,
             watch,
@@ -139,16 +132,16 @@ impl<'a> Dispatcher<'a> {
             block_began_s: 0.0,
             waiting: Vec::new(),
             costs: None,
-            living: Vec::new(),
+            running: Vec::new(),
             captures_left_s: None,
             search: None,
             connections: None,
         }
     }
 
-    fn carry_through(&mut self) -> Result<(), LabError> {
+    fn execute(&mut self) -> Result<(), LabError> {
         let outcome = self.blocks().or_else(|failure| match failure {
-            Failure::GeneratorsLost(lost) => Err(self.without(&lost)?),
+            Failure::GeneratorsLost(lost) => Err(self.lost_for_good(&lost)?),
             Failure::OutOfBudget => Ok(self.end_out_of_budget()),
             failure => Err(failure),
         });
@@ -170,44 +163,17 @@ impl<'a> Dispatcher<'a> {
         // Nothing is left behind after an error. A second failure must not hide the first.
         let stopped = self.stop_all();
         let outcome = outcome.and_then(|reason| stopped.map(|()| reason));
-        let what = outcome
-            .as_ref()
-            .err()
-            .map(|failure| self.plan.secrets.hide(&failure.to_string()));
-        let what = what.unwrap_or_default();
-        let (reason, result) = match outcome {
-            Ok(reason) => (reason, Ok(())),
-            Err(Failure::Interrupted) => (EndReason::Interrupted, Ok(())),
-            Err(Failure::Pointless(why)) => (EndReason::Void(why), Ok(())),
-            Err(Failure::OutOfBudget) => (EndReason::BudgetSpent, Ok(())),
-            Err(Failure::BudgetTooSmall { needed_s }) => {
-                (EndReason::BudgetTooSmall { needed_s }, Ok(()))
-            }
-            Err(Failure::Service(_)) => (
-                EndReason::ServiceFailed(what.clone()),
-                Err(LabError::Service(what)),
-            ),
-            Err(Failure::Preparation(_)) => (
-                EndReason::PreparationFailed(what.clone()),
-                Err(LabError::Service(what)),
-            ),
-            Err(Failure::Refused(_)) => (
-                EndReason::LoadRefused(what.clone()),
-                Err(LabError::Refused(what)),
-            ),
-            Err(Failure::Generator(_) | Failure::GeneratorsLost(_)) => (
-                EndReason::GeneratorFailed(what.clone()),
-                Err(LabError::Generator(what)),
-            ),
-            Err(Failure::Record(error)) => return Err(error),
-        };
-        let ended = Event::Ended(Ended {
-            reason: reason.clone(),
-            seconds: self.elapsed_s(),
-        });
-        let ended = self.plan.secrets.hidden(ended);
+        let reason = outcome.or_else(Failure::into_end)?;
+        let seconds = self.elapsed_s();
+        let ended = self.plan.secrets.hidden(Ended { reason, seconds });
+        let reason = ended.reason.clone();
+        let ended = Event::Ended(ended);
         self.tell(UpdateNews::Event(&ended));
         self.writer.append(ended)?;
+        let result = match reason.failure() {
+            Some(_) => Err(LabError::Failed(reason.clone())),
+            None => Ok(()),
+        };
         Ok((reason, result))
     }
 
@@ -272,7 +238,7 @@ impl<'a> Dispatcher<'a> {
             {
                 return Some(EndReason::Decided);
             }
-            self.let_go(conclusion);
+            self.stop_decided_variants(conclusion);
         }
         if kept >= last {
             return Some(EndReason::LastLook);
@@ -283,7 +249,7 @@ impl<'a> Dispatcher<'a> {
     /// Stops measuring decided variants, and leaves their time to the others. Not if variants are judged
     /// together: by effects of factors, by limits, or against a copy. Nor if later blocks of the baseline
     /// would change the verdict, as with a quantile over all of its blocks.
-    fn let_go(&mut self, conclusion: &Conclusion) {
+    fn stop_decided_variants(&mut self, conclusion: &Conclusion) {
         let plan = &self.plan;
         let together = !conclusion.effects.is_empty()
             || !plan.gate.is_empty()
@@ -294,7 +260,7 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    /// A block is only started if it will end within the budget with the current settings.
+    /// A block is only started if it will end within the budget with the current timing.
     fn out_of_time(&mut self) -> Option<EndReason> {
         let block_s = self.settled_block_s().unwrap_or(0.0);
         (self.left_s() < block_s).then_some(EndReason::BudgetSpent)
@@ -332,40 +298,46 @@ impl<'a> Dispatcher<'a> {
         self.warm_up(variants)?;
         self.choose_cores(variants)?;
         if self.block == 1 {
-            self.fit_turns();
+            self.settle_turns();
         }
         if let Some(search) = self.search {
             for &variant in variants {
                 self.search_trial(variant, search)?;
             }
-            return self.stop_all();
-        }
-        for &variant in variants {
-            let Some(settling) = self.open(variant, 0) else {
-                break;
-            };
-            self.load(
-                variant,
-                SliceKind::WarmUp,
-                self.settings.settle_s,
-                Some(settling),
-            )?;
-        }
-        if variants.len() > 1 && take_turns(&self.plan) {
-            self.measure_in_turns()?;
-            return self.stop_all();
-        }
-        let rounds = self.schedule.rounds(self.block, self.settings.slices);
-        let mut slices_done = vec![0; self.plan.variants.len()];
-        for variant in rounds
-            .into_iter()
-            .filter(|variant| variants.contains(variant))
-        {
-            slices_done[variant] += 1;
-            let open = self.open(variant, slices_done[variant]);
-            self.load(variant, SliceKind::Measured, self.settings.slice_s, open)?;
+        } else {
+            self.settle_at_rate(variants)?;
+            if variants.len() > 1 && take_turns(&self.plan) {
+                self.measure_in_turns()?;
+            } else {
+                self.measure_in_slices(variants)?;
+            }
         }
         self.stop_all()
+    }
+
+    /// Loads variants at the common rate before they are measured. Does nothing in closed loop.
+    fn settle_at_rate(&mut self, variants: &[usize]) -> Result<()> {
+        for &variant in variants {
+            let Some(open) = self.open_loop(variant, 0) else {
+                return Ok(());
+            };
+            let settle_s = self.timing.settle_s;
+            self.load(variant, SliceKind::WarmUp, settle_s, Some(open))?;
+        }
+        Ok(())
+    }
+
+    /// Measures all slices of these variants, alternating among them.
+    fn measure_in_slices(&mut self, variants: &[usize]) -> Result<()> {
+        let mut order = self.schedule.rounds(self.block, self.timing.slices);
+        order.retain(|variant| variants.contains(variant));
+        let mut slices_done = vec![0; self.plan.variants.len()];
+        for variant in order {
+            slices_done[variant] += 1;
+            let open = self.open_loop(variant, slices_done[variant]);
+            self.load(variant, SliceKind::Measured, self.timing.slice_s, open)?;
+        }
+        Ok(())
     }
 
     /// Warms services up in closed loop, because that shows whether they are steady. The first block watches
@@ -373,13 +345,13 @@ impl<'a> Dispatcher<'a> {
     /// also warmed up in turns. Otherwise a variant would be idle while others warm up, and be measured
     /// colder.
     fn warm_up(&mut self, variants: &[usize]) -> Result<()> {
-        let most_s = self.settings.warm_up_s;
+        let most_s = self.timing.warm_up_s;
         // A slice of no length sends nothing, and would look like a service that never responds.
         if most_s <= 0.0 {
             return Ok(());
         }
         if self.block > 1 && variants.len() > 1 && take_turns(&self.plan) {
-            let pieces = self.settings.warm_up_pieces();
+            let pieces = self.timing.warm_up_pieces();
             let order = variants.repeat(pieces as usize);
             self.begin(Doing::WarmingUp, order[0])?;
             let turn = Turn {
@@ -389,16 +361,16 @@ impl<'a> Dispatcher<'a> {
             };
             return self.take_turns(&order, turn);
         }
-        let is_watched = self.settings.watched && self.block == 1;
+        let is_watched = self.timing.watched && self.block == 1;
         for &variant in variants {
             let pieces: Vec<f64> = if is_watched {
-                tuning::watch(most_s).collect()
+                self.timing.watch_pieces()
             } else {
                 vec![most_s]
             };
             for seconds in pieces {
                 self.load(variant, SliceKind::WarmUp, seconds, None)?;
-                if is_watched && self.trial(variant).is_some_and(tuning::is_warm) {
+                if is_watched && self.trial(variant).is_some_and(timing::is_warm) {
                     break;
                 }
             }
@@ -406,46 +378,17 @@ impl<'a> Dispatcher<'a> {
         Ok(())
     }
 
-    /// Fits turns to the responses of the warm-ups: turns shorter than a response would measure nothing.
-    fn fit_turns(&mut self) {
-        let (record, block) = (self.writer.record(), self.block);
-        self.waiting = analysis::waiting_variants(record, block);
-        let Some(drain_s) =
-            tuning::warm_up_drain_s(record, block).filter(|_| take_turns(&self.plan))
-        else {
-            return;
-        };
-        self.settings.lead_s = tuning::lead_s(record, block);
-        self.settings.waited_s = tuning::waited_s(record, block, &self.waiting);
-        let trial_s = tuning::start_s(record) + drain_s;
-        let (design, variants) = (&self.plan.design, self.plan.variants.len());
-        self.settings = self.settings.with_slices_for(design, variants, drain_s);
-        // Slices of the usual length need not be shorter.
-        if self.settings.is_slow() && self.blocks_kept() == 0 {
-            let (left_s, costs) = (
-                self.left_s() * SLACK,
-                self.settings.costs_guess(trial_s, drain_s),
-            );
-            let room_s = self
-                .settings
-                .slices_room_s(left_s, (0, true), variants, &costs);
-            self.settings = self.settings.within(&self.plan.design, room_s, &costs);
-        }
-    }
-
     /// Measures all slices of a block, each in short turns among all trials.
     fn measure_in_turns(&mut self) -> Result<()> {
-        for number in 0..self.settings.slices {
-            let mut order = self
-                .schedule
-                .turns(self.block, number, self.settings.turns());
-            order.retain(|variant| self.living.contains(variant));
+        for number in 0..self.timing.slices {
+            let mut order = self.schedule.turns(self.block, number, self.timing.turns());
+            order.retain(|variant| self.running.contains(variant));
             self.begin(Doing::Measuring, order[0])?;
-            let turn_s = self.settings.slice_s / f64::from(self.settings.turns());
+            let turn_s = self.timing.slice_s / f64::from(self.timing.turns());
             let turn = Turn {
                 kind: SliceKind::Measured,
                 seconds: turn_s,
-                lead_s: self.settings.lead_s,
+                lead_s: self.timing.lead_s,
             };
             self.take_turns(&order, turn)?;
         }
@@ -475,7 +418,7 @@ impl<'a> Dispatcher<'a> {
             patience,
         };
         let started = self.environment.start(wanted)?;
-        self.living.push(variant);
+        self.running.push(variant);
         self.keep(Event::TrialStarted(started))
     }
 
@@ -540,7 +483,7 @@ impl<'a> Dispatcher<'a> {
                 None
             }
         }) {
-            Some(why) => Err(Failure::Pointless(why)),
+            Some(why) => Err(Failure::pointless(why)),
             None => Ok(()),
         }
     }
@@ -572,7 +515,7 @@ impl<'a> Dispatcher<'a> {
 
     fn stop_all(&mut self) -> Result<()> {
         let mut result = Ok(());
-        while let Some(variant) = self.living.pop() {
+        while let Some(variant) = self.running.pop() {
             if let Some(ended) = self.environment.stop(variant) {
                 // Continues to stop the others even if the disk fails.
                 result = result.and(self.keep(Event::TrialEnded(ended)));
@@ -581,13 +524,13 @@ impl<'a> Dispatcher<'a> {
         result
     }
 
-    /// Seconds that a block takes with the current settings, if that can be estimated.
+    /// Seconds that a block takes with the current timing, if that can be estimated.
     fn settled_block_s(&self) -> Option<f64> {
         if let Some(search) = &self.search {
             return Some(search.block_s(self.plan.variants.len()));
         }
         Some(
-            self.settings
+            self.timing
                 .block_s(self.measured.len(), self.costs.as_ref()?),
         )
     }
@@ -599,7 +542,7 @@ impl<'a> Dispatcher<'a> {
         let has_new_costs = matches!(event, Event::BlockEnded { .. } | Event::BlockDropped { .. });
         self.writer.append(event)?;
         if has_new_costs {
-            self.costs = tuning::costs(self.writer.record());
+            self.costs = timing::trial_costs(self.writer.record());
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! The share of a block's time that the machine took away, from its counters, and when that is too much. Also
-//! whether load generators began together. Pure.
+//! Why a block is dropped: too much of its CPU time was lost, load generators did not begin together, or the
+//! load stood still. Pure. The thresholds are in [`model::thresholds`].
 //!
 //! This module does not use anything that belongs to a variant (counts, times, errors, use of services), and
 //! treats all variants alike. If two variants do not differ, they could be exchanged and the same blocks
@@ -8,25 +8,9 @@
 use std::collections::BTreeMap;
 
 use analysis::checks::{late_begin, processors};
-use model::quantity::{micros, share};
+use model::quantity::micros;
+use model::thresholds::{CpuLoss, CpuLossLevel};
 use record::{Block, MachineUse, Slice, Trial};
-
-/// Maximum CPU steal in a block that counts, as a share of the CPU time.
-///
-/// With turns of 20 ms moderate steal affects all variants alike, and a dropped block has to be measured
-/// again. With 36 % of steal the ratios of two copies scattered by 8.4 %, with little steal by 2.4 to 4.6 %
-/// (`docs/decisions/0010-turns.md`): such a block adds the noise of three to twelve others. A fifth is half
-/// way between.
-const GROSS_STEAL_SHARE: f64 = 0.2;
-
-/// Maximum share of the processors' time that other processes may use in a block that counts. Not below the
-/// limit for steal: steal is time that was wanted, while other processes may use time that would have been
-/// idle.
-const GROSS_OTHERS_SHARE: f64 = 0.2;
-
-/// Maximum time for which CPU quotas may throttle control groups in a block that counts, as a share of its
-/// windows. The kernel sums over processors, so with two of them it is a tenth on each.
-const GROSS_THROTTLED_SHARE: f64 = 0.2;
 
 /// Time lost in a block, as shares of its measured time.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -53,7 +37,7 @@ impl StolenShares {
             return StolenShares::default();
         }
         // Every trial of a pass reports the same events.
-        let told = if turns {
+        let reports = if turns {
             block.trials.len().max(1) as f64
         } else {
             1.0
@@ -67,7 +51,7 @@ impl StolenShares {
                 .iter()
                 .map(|slice| figure(&slice.machine) as f64)
                 .sum::<f64>()
-                / told
+                / reports
                 / total_ns
         };
         StolenShares {
@@ -81,32 +65,25 @@ impl StolenShares {
 
     /// Why a block with these disturbances is dropped, in words with figures. `None` if it counts.
     pub fn why(&self) -> Option<String> {
-        let percent = share;
-        let all = [
-            (self.by_steal > GROSS_STEAL_SHARE)
-                .then(|| format!("CPU steal was {}", percent(self.by_steal))),
-            (self.by_others > GROSS_OTHERS_SHARE).then(|| {
-                format!(
-                    "other processes used {} of the processors' time",
-                    percent(self.by_others)
-                )
-            }),
-            (self.by_quota > GROSS_THROTTLED_SHARE).then(|| {
-                format!(
-                    "a quota of CPU time held the run back for {} of the time",
-                    percent(self.by_quota)
-                )
-            }),
+        let here = [
+            (CpuLoss::Steal, self.by_steal),
+            (CpuLoss::Others, self.by_others),
+            (CpuLoss::Quota, self.by_quota),
         ];
+        let drops = |loss: CpuLoss, share| loss.level(share) == CpuLossLevel::DropsBlock;
+        let here = here
+            .into_iter()
+            .filter(|(loss, share)| drops(*loss, *share))
+            .map(|(loss, share)| loss.words(share));
         let elsewhere = self
             .steal_elsewhere
             .iter()
-            .filter(|(_, share)| **share > GROSS_STEAL_SHARE);
-        let elsewhere = elsewhere.map(|(name, share)| {
-            format!("CPU steal was {} on the machine of {name}", percent(*share))
-        });
-        let causes: Vec<String> = all.into_iter().flatten().chain(elsewhere).collect();
-        (!causes.is_empty()).then(|| causes.join(", and "))
+            .filter(|(_, share)| drops(CpuLoss::Steal, **share))
+            .map(|(name, share)| {
+                format!("{} on the machine of {name}", CpuLoss::Steal.words(*share))
+            });
+        let causes: Vec<String> = here.chain(elsewhere).collect();
+        (!causes.is_empty()).then(|| causes.join(", "))
     }
 }
 

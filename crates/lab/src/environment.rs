@@ -5,7 +5,8 @@ use std::time::Duration;
 use model::{AskedOpen, Until};
 use plan::Preparation;
 use record::{
-    Capture, CaptureKind, ConnectedGenerator, Prepared, Slice, SliceKind, TrialEnded, TrialStarted,
+    Capture, CaptureKind, ConnectedGenerator, EndReason, Prepared, Slice, SliceKind, TrialEnded,
+    TrialStarted,
 };
 use services::Preparing;
 
@@ -115,38 +116,62 @@ pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// Why a step failed.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)]
 pub enum Failure {
-    /// A service did not start, or died. The text is complete, with its last output.
+    /// The run ends for this reason. Its text is complete, with the last output of a service.
     #[error("{0}")]
-    Service(String),
-    /// Data that services need could not be made. The text is complete, with the last output.
-    #[error("{0}")]
-    Preparation(String),
-    /// The requested load cannot be sent, or a file of it is invalid.
-    #[error("{0}")]
-    Refused(String),
-    /// The load generator failed, or could not reach the services.
-    #[error("{0}")]
-    Generator(String),
+    End(EndReason),
     /// At least one generator was lost. Others may replace them: see [`Environment::connect`].
     #[error("{}", lost_text(.0))]
     GeneratorsLost(Vec<LostGenerator>),
-    /// Continuing is pointless. The text contains the reason.
-    #[error("{0}")]
-    Pointless(String),
-    /// The budget is too small for the blocks of a verdict. `needed_s` would be enough.
-    #[error("the budget is too small, {needed_s} s would do")]
-    BudgetTooSmall { needed_s: u64 },
     /// The budget ended before a block did.
     #[error("the budget is spent")]
     OutOfBudget,
-    /// The user asked to stop.
-    #[error("interrupted")]
-    Interrupted,
     /// The record could not be written.
     #[error(transparent)]
     Record(#[from] record::WriteError),
+}
+
+impl Failure {
+    /// The user asked to stop.
+    pub const INTERRUPTED: Failure = Failure::End(EndReason::Interrupted);
+
+    /// A service did not start, or died.
+    pub fn service(what: impl Into<String>) -> Failure {
+        Failure::End(EndReason::ServiceFailed(what.into()))
+    }
+
+    /// The requested load cannot be sent, or a file of it is invalid.
+    pub fn refused(what: impl Into<String>) -> Failure {
+        Failure::End(EndReason::LoadRefused(what.into()))
+    }
+
+    /// The load generator failed, or could not reach the services.
+    pub fn generator(what: impl Into<String>) -> Failure {
+        Failure::End(EndReason::GeneratorFailed(what.into()))
+    }
+
+    /// Continuing is pointless.
+    pub(crate) fn pointless(why: impl Into<String>) -> Failure {
+        Failure::End(EndReason::Void(why.into()))
+    }
+
+    /// The budget is too small for a verdict. `needed_s` would be enough.
+    pub(crate) fn too_small(needed_s: u64) -> Failure {
+        Failure::End(EndReason::BudgetTooSmall { needed_s })
+    }
+
+    /// The end of a run that stops at this failure.
+    ///
+    /// # Errors
+    /// If the record could not be written, so that it cannot contain the end.
+    pub(crate) fn into_end(self) -> Result<EndReason, record::WriteError> {
+        match self {
+            Failure::End(reason) => Ok(reason),
+            Failure::GeneratorsLost(lost) => Ok(EndReason::GeneratorFailed(lost_text(&lost))),
+            Failure::OutOfBudget => Ok(EndReason::BudgetSpent),
+            Failure::Record(error) => Err(error),
+        }
+    }
 }
 
 /// Reasons of the losses, in one line.

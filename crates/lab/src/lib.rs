@@ -13,7 +13,7 @@ mod explaining;
 mod real;
 mod schedule;
 mod stop;
-mod tuning;
+mod timing;
 mod url;
 
 pub use deployed::DeployedServices;
@@ -30,5 +30,8 @@ pub use explaining::{ROUNDS, TRIALS, TRIALS_BRIEF, Trials, VARIANTS_MAX, explain
 pub use real::{RealEnvironment, check_load};
 pub use schedule::{BlockSchedule, draw_seed, live_together, shared_port, take_turns};
 pub use stop::Stop;
-pub use tuning::{BLOCKS_AIM, BlockTiming, SecondsGuess};
+pub use timing::{
+    BLOCKS_AIM, BlockTiming, BudgetLeft, FirstBlockTimes, MeasuredTimes, ResponseTimes,
+    SecondsGuess, TrialCosts, next,
+};
 pub use url::{reach, unseen};

@@ -1,6 +1,7 @@
-//! The real environment of a run: services by `services`, load by `load`, the machine's own counters.
+//! The real environment of a run: services by `services`, load by `load`, and the machine's own counters.
 //!
-//! Decides nothing; every choice comes in through [`Environment`] and every figure goes out as it was read.
+//! It decides nothing: every choice comes through [`Environment`], and every value is returned as it was
+//! read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -16,8 +17,8 @@ use machine::process::cpu_ns as process_cpu_ns;
 use machine::{MachineCounters, TcpCounters};
 use plan::{Cpus, Plan, Preparation, Variant};
 use record::{
-    Capture, ContentSeen, MachineUse, Prepared, ServiceStarted, ServiceUse, Slice, TrialEnded,
-    TrialStarted,
+    Capture, ContentSeen, EndReason, MachineUse, Prepared, ServiceStarted, ServiceUse, Slice,
+    TrialEnded, TrialStarted,
 };
 
 use self::deployed::LoadedTarget;
@@ -43,71 +44,71 @@ mod witness;
 
 pub use loading::check_load;
 
-/// The address on which services are expected.
+/// The loopback address of services.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The folder of logs in that of a record.
+/// The folder of logs in the folder of a record.
 const LOGS: &str = "logs";
 
 /// Starts real services and loads them.
 pub struct RealEnvironment {
     plan: Arc<Plan>,
-    /// Generators that are processes of their own; `None` where load comes from this one.
+    /// Generators in separate processes. `None` if the load comes from this process.
     elsewhere: Option<Elsewhere>,
     warden: Warden,
-    /// The record's folder, in which logs and profiles have theirs.
+    /// The folder of the record, which contains logs and profiles.
     record: PathBuf,
     stop: Stop,
     division: Division,
-    /// Processors that services are confined to if no variant keeps more busy; empty if that is not to be decided.
+    /// Processors that services are confined to if no variant needs more. Empty if this is not to be decided.
     apart: Vec<usize>,
-    /// CPUs that Proofload, and so its services, may use.
+    /// Processors that Proofload and its services may use.
     cpus: Vec<usize>,
-    /// Where the kernel tells whether a quota held all of them back.
+    /// Kernel files that report whether a CPU quota throttled the run.
     quota_files: Vec<PathBuf>,
     /// Placeholders that all services share: the folders of prepared data.
     values: BTreeMap<String, String>,
     began: Instant,
     living: Vec<LivingTrial>,
-    /// What is loaded as it stands; nothing by default.
+    /// Services that already run. Empty by default.
     pub deployed: DeployedServices,
-    /// Where load may go; to this machine alone by default.
+    /// Permitted destinations of load. Only this machine by default.
     pub destinations: Destinations,
-    /// By service: what is kept of the environments of its processes.
+    /// The part of each service's environment that is recorded, by service.
     watches: BTreeMap<String, processes::ProcessWatch>,
-    /// Of variants behind URLs, from when each was ready first: why its processes are not seen, if they are not.
+    /// Why the processes of a variant behind a URL cannot be observed, since it was first ready.
     unseen: BTreeMap<usize, Option<String>>,
-    /// Variants whose responses are not looked at again, because that took long.
+    /// Variants whose responses are not fetched again, because that took too long.
     slow: BTreeSet<usize>,
     /// Variants that were requested with `accept-encoding`.
     coding_requested: BTreeSet<usize>,
-    /// What moves the bytes of the load.
+    /// The driver of the load engine.
     pub driver: DriverChoice,
 }
 
-/// A trial whose services run.
+/// A trial with running services.
 struct LivingTrial {
     variant: usize,
     block: u32,
     services: Vec<Running>,
-    /// Where the entry listens.
+    /// Listen address of the entry service.
     address: Address,
     loader: Loader,
-    /// Since when its connections have been idle; `None` while it has none.
+    /// Time since which its connections are idle. `None` if it has none.
     idle_since: Option<Instant>,
-    /// Seed of the requests that the next generator draws.
+    /// Seed of the requests of the next generator.
     requests_seed: u64,
-    /// What lies between the two, if it is not loopback.
+    /// The link between generator and services. `None` on loopback.
     network: Option<NetworkPair>,
-    /// What it loads, where nothing was started.
+    /// The service under load, if it was not started by the run.
     loaded: Option<LoadedTarget>,
     /// Contents of sampled responses so far: see [`TrialEnded::contents`].
     contents: BTreeMap<String, Vec<ContentSeen>>,
 }
 
 impl RealEnvironment {
-    /// The environment of a plan; the services' output goes to files in the folder `logs` of the `record`'s. `generate` are the arguments
-    /// that make this program a generator, here and on other machines.
+    /// Creates the environment of a plan. The services' output goes to files in the folder `logs` of
+    /// `record`. `generate` are the arguments that make this program a generator, here and on other machines.
     pub fn new(
         mut plan: Plan,
         warden: Warden,
@@ -116,7 +117,7 @@ impl RealEnvironment {
         stop: Stop,
     ) -> RealEnvironment {
         let kept = plan.masked();
-        // Files are named after them.
+        // Logs are named after services and variants.
         for (variant, kept) in plan.variants.iter_mut().zip(&kept.variants) {
             variant.name.clone_from(&kept.name);
         }
@@ -164,7 +165,7 @@ impl RealEnvironment {
         living_of(&mut self.living, variant)
     }
 
-    /// A service that was found elsewhere is expected there from now on, as the record has it.
+    /// Expects a service on the address at which it was found, as the record does.
     fn pin(&mut self, started: &TrialStarted) {
         if started
             .services
@@ -179,10 +180,10 @@ impl RealEnvironment {
 
 fn living_of(living: &mut [LivingTrial], variant: usize) -> Result<&mut LivingTrial> {
     let found = living.iter_mut().find(|living| living.variant == variant);
-    found.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))
+    found.ok_or_else(|| Failure::generator(format!("variant {variant} does not live")))
 }
 
-/// A hint, as it stands below what went wrong.
+/// A hint on its own line below a message. Empty without one.
 fn hinted(hint: Option<impl std::fmt::Display>) -> String {
     hint.map(|hint| format!("\n  hint: {hint}"))
         .unwrap_or_default()
@@ -210,7 +211,7 @@ impl Environment for RealEnvironment {
         step: &Preparation,
         watch: &mut dyn FnMut(Preparing),
     ) -> Result<Prepared> {
-        // What is to be done is known to the plan that was not masked.
+        // The plan of the record is masked; only this one has the real values.
         let step = self
             .plan
             .prepare
@@ -225,8 +226,8 @@ impl Environment for RealEnvironment {
         let cancelled = || self.stop.is_requested();
         let made = Cache::of_this_user()
             .and_then(|cache| cache.prepare((&self.warden, &values), step, &log, watch, &cancelled))
-            .map_err(|error| self::services::failed_as(Failure::Preparation, error))?;
-        // Kept in mind for the services that will be started.
+            .map_err(|error| self::services::failed_as(EndReason::PreparationFailed, error))?;
+        // Services that are started later need the path.
         self.values.insert(
             format!("prepare.{}", step.name),
             made.path.display().to_string(),
@@ -279,15 +280,15 @@ impl Environment for RealEnvironment {
             .map(|loaded| loaded.address.clone())
             .or(entry);
         let address = address
-            .ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
+            .ok_or_else(|| Failure::service(format!("{}: no service to load", variant.name)))?;
         self.elsewhere
             .as_mut()
             .map_or(Ok(()), Elsewhere::compare_clocks)?;
-        // Services that were started are ours, in whichever network they listen.
+        // Services that were started belong to the run, in any network.
         if loaded.is_some() {
             self.destinations
                 .check(&address)
-                .map_err(Failure::Refused)?;
+                .map_err(Failure::refused)?;
             self.await_answers(variant, &address)?;
         }
         let loader = self.loader(
@@ -307,7 +308,7 @@ impl Environment for RealEnvironment {
         kept.extend(seen.map(|(service, watched)| {
             processes::watched(service, watched, &address, &plan.secrets)
         }));
-        // Of a trial that is captured they are known, and where nothing is compared nobody asks.
+        // The responses of captured trials are known, and without a comparison they are not needed.
         let witnesses = match start.capture.is_none() && plan.measure.is_none() {
             true => self.witnesses(start.variant, &address, network.as_ref())?,
             false => Vec::new(),
@@ -354,14 +355,15 @@ impl Environment for RealEnvironment {
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice> {
         let spin_ns = spin_ns();
         self.renew_generator(variant, wanted.open)?;
-        // Accepting connections is no part of what a request costs, but TCP's counters are of these connections, too.
+        // Accepting connections is not part of the cost of a request, but TCP counters include these
+        // connections.
         let tcp = self.tcp(&[variant]);
         self.open_connections(variant, wanted.until)?;
         let before = self.view(&[variant], Moment::Before).counted_from(tcp);
         let mut kept = self.loaded(variant, wanted)?;
         let after = self.view(&[variant], Moment::After);
         fill(std::slice::from_mut(&mut kept), &before, &after, spin_ns);
-        // The services of all variants but the one that was loaded.
+        // The services of all variants except the loaded one.
         let idle = uses(&before.services, &after.services, |of| {
             of.variant != variant
         });
@@ -414,10 +416,12 @@ impl Environment for RealEnvironment {
     }
 }
 
-/// The processors of generators and services, and those to which services are confined if no variant keeps more busy. All generators on this
-/// machine together get those that one would get; if there are none, services get all.
+/// The processors of generators and services, and those that services are confined to if no variant needs
+/// more. All generators on this machine share the processors that one would get. Without generators here,
+/// services get all processors.
 fn division(plan: &Plan, cpus: &[usize]) -> (Division, Vec<usize>) {
-    // What only measures something that runs already leaves the division of processors to the kernel, as other load generators do.
+    // A measurement of a running service leaves the division of processors to the kernel, as other load
+    // generators do.
     let left_open = plan.measure.is_some() && plan.loads_running();
     if left_open || plan.generators.local == 0 {
         let services = if left_open { Vec::new() } else { cpus.to_vec() };
@@ -451,7 +455,7 @@ fn division(plan: &Plan, cpus: &[usize]) -> (Division, Vec<usize>) {
     }
 }
 
-/// What is left of a name in a file's name.
+/// A name with only the characters that are safe in a file name.
 fn file_name(name: &str) -> String {
     let words = name
         .split(|c: char| !c.is_ascii_alphanumeric())
@@ -459,7 +463,7 @@ fn file_name(name: &str) -> String {
     words.collect::<Vec<_>>().join("-")
 }
 
-/// The same of a variant, and no other's: two that live together would write into one log.
+/// A file name for a variant. It is unique, because two concurrent variants would write into the same log.
 fn file_name_of(variants: &[Variant], index: usize) -> String {
     let name = file_name(&variants[index].name);
     let is_taken = variants[..index]
@@ -472,30 +476,30 @@ fn file_name_of(variants: &[Variant], index: usize) -> String {
     }
 }
 
-// Everything that is read right before a window of load and right after it, and what a slice gets of the difference.
+// Counters that are read immediately before and after a window of load, and the difference for a slice.
 //
-// Nothing here happens within a window, nor between two turns.
+// Nothing here runs during a window or between two turns.
 
-/// When a view is taken.
+/// Time of a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moment {
-    /// Right before the load.
+    /// Immediately before the load.
     Before,
-    /// Right after it.
+    /// Immediately after the load.
     After,
 }
 
-/// What services and machine had counted by one moment.
+/// Counters of services and machine at one time.
 struct View {
     services: Vec<SampledUsage>,
-    /// By variant, of those that are loaded: TCP in the network of its entry.
+    /// TCP counters of each loaded variant, in the network of its entry.
     tcp: BTreeMap<usize, TcpCounters>,
-    /// `None` where nothing of the run is at work on this machine, so that what it does is nobody's business.
+    /// `None` if no part of the run is on this machine.
     machine: Option<MachineCounters>,
 }
 
 impl View {
-    /// The same with TCP's counters as they were earlier.
+    /// The same counters with earlier TCP counters.
     fn counted_from(mut self, tcp: BTreeMap<usize, TcpCounters>) -> View {
         self.tcp.extend(tcp);
         self
@@ -503,8 +507,9 @@ impl View {
 }
 
 impl RealEnvironment {
-    /// Right before these variants are loaded, or right after it. What is nearest to the load is looked at nearest to it: before it the
-    /// machine last, so that what looking costs is little of what it counts, and after it the machine first.
+    /// Reads the counters immediately before or after the load of these variants. The machine's counters are
+    /// read closest to the load: last before it, and first after it. They then contain little of the cost of
+    /// reading.
     fn view(&mut self, loaded: &[usize], moment: Moment) -> View {
         let after = (moment == Moment::After).then(|| (self.look(), self.tcp(loaded)));
         let services = self.living.iter_mut().flat_map(sampled).collect();
@@ -536,7 +541,7 @@ impl RealEnvironment {
         ))
     }
 
-    /// Loopback is one network for all trials; a link is a trial's own.
+    /// Loopback is one network for all trials. A link belongs to one trial.
     fn tcp(&self, loaded: &[usize]) -> BTreeMap<usize, TcpCounters> {
         let here = TcpCounters::read();
         let counted = |living: &LivingTrial| {
@@ -551,7 +556,7 @@ impl RealEnvironment {
             .living
             .iter()
             .filter(|living| loaded.contains(&living.variant));
-        // Of what runs already nothing is told.
+        // Running services are not part of this.
         let living = living.filter(|living| living.loaded.is_none());
         living
             .filter_map(|living| Some((living.variant, counted(living)?)))
@@ -559,7 +564,7 @@ impl RealEnvironment {
     }
 }
 
-/// What the services of a trial have used so far: those that were started, or what it loads where that may be seen.
+/// Resources used so far by the services of a trial: started services, or a running one that can be observed.
 fn sampled(living: &mut LivingTrial) -> Vec<SampledUsage> {
     let variant = living.variant;
     let of = |(service, sample): (&str, UsageSample)| SampledUsage {
@@ -579,8 +584,8 @@ fn sampled(living: &mut LivingTrial) -> Vec<SampledUsage> {
     started.chain(running).collect()
 }
 
-/// Fills in what services and machine used between two views, during which a slice was made, alone or in turns with others, and what sampled
-/// responses say of all.
+/// Fills in the resources that services and machine used between two readings, during which a slice was
+/// measured alone or in turns with others, and the contents of sampled responses.
 fn fill(slices: &mut [Slice], before: &View, after: &View, spin_ns: Option<u64>) {
     let used_ns = cpu_ns(&uses(&before.services, &after.services, |_| true));
     let looks = before.machine.as_ref().zip(after.machine.as_ref());

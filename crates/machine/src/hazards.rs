@@ -4,6 +4,7 @@
 
 use model::Grade::{Fine, Note, Warning};
 use model::quantity::{count, decimal, many, share};
+use model::thresholds::{CpuLoss, CpuLossLevel};
 use model::{Evidence, Finding, Grade, Quantity, Remedy, evidence};
 
 use crate::facts::Facts;
@@ -90,6 +91,15 @@ fn above(value: f64, know: f64, bad: f64) -> Grade {
         Note
     } else {
         Fine
+    }
+}
+
+/// The grade of lost CPU time.
+fn graded(loss: CpuLoss, share: f64) -> Grade {
+    match loss.level(share) {
+        CpuLossLevel::Quiet => Fine,
+        CpuLossLevel::Noted => Note,
+        CpuLossLevel::WidensIntervals | CpuLossLevel::DropsBlock => Warning,
     }
 }
 
@@ -288,10 +298,6 @@ fn battery(facts: &Facts) -> HazardResult {
     }
 }
 
-/// Processors used by other work above which a measurement is impaired: a fifth of the use of one service.
-const OTHERS_BAD: f64 = 0.20;
-/// Below this it is the normal activity of an idle machine.
-const OTHERS_KNOW: f64 = 0.05;
 /// Load average per processor above which the machine was not quiet within the last minute.
 const LOAD_QUIET: f64 = 0.5;
 /// Variation of identical work above which the processor's speed is not constant.
@@ -315,10 +321,11 @@ fn others(facts: &Facts) -> HazardResult {
     let average = load
         .map(|load| format!("; load average {}", decimal(load, 2)))
         .unwrap_or_default();
-    let evidence = evidence!("others used {used} of a processor in the second watched{named}{average}";
-        used = Quantity::share(watched.others));
     let processors = facts.processors.online.unwrap_or(1) as f64;
-    let grade = above(watched.others, OTHERS_KNOW, OTHERS_BAD);
+    let used = watched.others / processors;
+    let evidence = evidence!("other processes used {used} of the CPU time in the second watched{named}{average}";
+        used = Quantity::share(used));
+    let grade = graded(CpuLoss::Others, used);
     if grade == Fine && load.is_some_and(|load| load > processors * LOAD_QUIET) {
         let remedy = "quiet now, but not within the last minute: see whether something comes back by and by (a timer, a build, a backup)";
         return told(Note, evidence, remedy);
@@ -337,11 +344,6 @@ fn spin(facts: &Facts) -> HazardResult {
     told(above(spin.cv, SPIN_CV_KNOW, SPIN_CV_BAD), evidence, remedy)
 }
 
-/// Share of CPU time given to other guests above which slices are disturbed: the limit of the check `steal`
-/// on records.
-const STEAL_BAD: f64 = 0.02;
-/// Below this a share since boot is normal for a quiet host.
-const STEAL_KNOW: f64 = 0.005;
 /// Required by the load engine for waits of less than a millisecond.
 const KERNEL_MIN: (u32, u32) = (5, 11);
 /// Clocks that are read without a system call.
@@ -372,7 +374,7 @@ fn steal(facts: &Facts) -> HazardResult {
         since_boot = Quantity::share(boot));
     let remedy = "the host takes processors away in the middle of a request: means get worse and tails much worse. Blocks spread it \
                   over all variants, so it widens intervals; processors of your own (dedicated vCPUs) narrow them";
-    told(above(worst, STEAL_KNOW, STEAL_BAD), evidence, remedy)
+    told(graded(CpuLoss::Steal, worst), evidence, remedy)
 }
 
 fn hypervisor(facts: &Facts) -> HazardResult {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Capture, ConnectedGenerator, ContentSeen, GeneratorLost, Slice};
+use crate::{Capture, ConnectedGenerator, ContentSeen, Ended, GeneratorLost, Slice};
 
 /// One event. Events are recorded and also sent to observers of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -328,102 +328,6 @@ pub struct Allocation {
     pub within_sd: Option<f64>,
     /// Cost of one more trial in seconds: start, warm-up, stop.
     pub trial_s: Option<f64>,
-}
-
-/// End of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ended {
-    /// Why the run ended.
-    pub reason: EndReason,
-    /// Length of the run in seconds.
-    pub seconds: f64,
-}
-
-/// Why a run ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum EndReason {
-    /// Every comparison has a verdict.
-    Decided,
-    /// The last look was taken.
-    LastLook,
-    /// No further block fits into the budget.
-    BudgetSpent,
-    /// The budget is too small for the blocks that a verdict needs.
-    BudgetTooSmall {
-        /// A sufficient budget, in seconds.
-        needed_s: u64,
-    },
-    /// The experiment compares nothing, and its one pass is done.
-    Measured,
-    /// The user stopped it.
-    Interrupted,
-    /// The run was stopped because it could not produce a result. The text says why.
-    Void(String),
-    /// The requested load cannot be sent, or one of its files is invalid. The text says why.
-    LoadRefused(String),
-    /// The load generator failed. The text says why.
-    GeneratorFailed(String),
-    /// A service failed. The text says how.
-    ServiceFailed(String),
-    /// Data that services need could not be made, or services could not be built. The text says why.
-    PreparationFailed(String),
-}
-
-impl EndReason {
-    /// Description of the failure. `None` if nothing failed.
-    pub fn failure(&self) -> Option<&str> {
-        match self {
-            EndReason::LoadRefused(why)
-            | EndReason::GeneratorFailed(why)
-            | EndReason::ServiceFailed(why)
-            | EndReason::PreparationFailed(why) => Some(why),
-            EndReason::Decided
-            | EndReason::LastLook
-            | EndReason::BudgetSpent
-            | EndReason::BudgetTooSmall { .. }
-            | EndReason::Measured
-            | EndReason::Interrupted
-            | EndReason::Void(_) => None,
-        }
-    }
-
-    /// Whether the run ended regularly: not interrupted and without a failure.
-    pub fn is_own(&self) -> bool {
-        *self != EndReason::Interrupted && self.failure().is_none()
-    }
-
-    /// Whether the run ended after the planned number of blocks, regardless of their results.
-    pub fn is_planned(&self) -> bool {
-        match self {
-            EndReason::LastLook | EndReason::BudgetSpent | EndReason::Measured => true,
-            EndReason::Decided
-            | EndReason::BudgetTooSmall { .. }
-            | EndReason::Interrupted
-            | EndReason::Void(_)
-            | EndReason::LoadRefused(_)
-            | EndReason::GeneratorFailed(_)
-            | EndReason::ServiceFailed(_)
-            | EndReason::PreparationFailed(_) => false,
-        }
-    }
-
-    /// The name in records and events.
-    pub fn name(&self) -> &'static str {
-        match self {
-            EndReason::Decided => "decided",
-            EndReason::LastLook => "last_look",
-            EndReason::BudgetSpent => "budget_spent",
-            EndReason::BudgetTooSmall { .. } => "budget_too_small",
-            EndReason::Measured => "measured",
-            EndReason::Interrupted => "interrupted",
-            EndReason::Void(_) => "void",
-            EndReason::LoadRefused(_) => "load_refused",
-            EndReason::GeneratorFailed(_) => "generator_failed",
-            EndReason::ServiceFailed(_) => "service_failed",
-            EndReason::PreparationFailed(_) => "preparation_failed",
-        }
-    }
 }
 
 /// An already deployed service, as it was when a trial began.

@@ -30,10 +30,10 @@ pub use machine::write_whole;
 pub use model::{
     AgentSeen, Allocation, Capture, CaptureKind, CapturedProcess, CapturedService, Cause,
     ConnectedGenerator, ConnectionsChosen, ContentSeen, ContractFailure, CoresChosen, Counts,
-    DeployedSeen, EndReason, Ended, EndpointCounts, ErrorCount, Event, FailureKind, GeneratorLost,
-    GeneratorPart, GeneratorUse, MachineUse, NodeCounters, OpenLoop, Pauses, Phase, PodSeen,
-    Prepared, ProcessSeen, ProfileFile, RateChosen, ServiceStarted, ServiceUse, Slice, SliceKind,
-    TcpUse, ThreadUse, TrialEnded, TrialStarted, WarmUp, Witness, WorkersLost,
+    DeployedSeen, EndKind, EndReason, Ended, EndpointCounts, ErrorCount, Event, FailureKind,
+    GeneratorLost, GeneratorPart, GeneratorUse, MachineUse, NodeCounters, OpenLoop, Pauses, Phase,
+    PodSeen, Prepared, ProcessSeen, ProfileFile, RateChosen, ServiceStarted, ServiceUse, Slice,
+    SliceKind, TcpUse, ThreadUse, TrialEnded, TrialStarted, WarmUp, Witness, WorkersLost,
 };
 pub use reader::{HEADER_BYTES_MAX, is_being_written, open, read_file};
 pub use summary::{RecordFolder, SUMMARY};

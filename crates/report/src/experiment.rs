@@ -247,22 +247,7 @@ fn assumption(of: &Assumption) -> NamedText {
 
 /// The program whose output contains the reason of a failed run.
 fn said_by(record: &Record) -> Option<&'static str> {
-    match record.end() {
-        Some(EndReason::ServiceFailed(_)) => Some("the service"),
-        Some(EndReason::PreparationFailed(_)) => Some("its command"),
-        Some(
-            EndReason::Decided
-            | EndReason::LastLook
-            | EndReason::BudgetSpent
-            | EndReason::BudgetTooSmall { .. }
-            | EndReason::Measured
-            | EndReason::Interrupted
-            | EndReason::Void(_)
-            | EndReason::LoadRefused(_)
-            | EndReason::GeneratorFailed(_),
-        )
-        | None => None,
-    }
+    record.end().and_then(EndReason::output_of)
 }
 
 /// The command that runs the experiment again.

@@ -2,7 +2,7 @@
 //! inconclusive limit, at its line in the experiment file), and as JUnit XML. Pure. `analysis` judges the
 //! limits.
 
-use analysis::{Gate, Judgement, MeasuredFigure, Ruling, Unfit};
+use analysis::{Gate, Judgement, MeasuredFigure, Ruling};
 use model::document::{
     Cell, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Table, Tone,
 };
@@ -133,13 +133,7 @@ impl Gated<'_> {
     /// The sentence after the overall result.
     fn conclusion(&self) -> String {
         if let Some((unfit, reason)) = &self.gate.unfit {
-            return match unfit {
-                Unfit::Invalid | Unfit::TooFewBlocks => reason.clone(),
-                Unfit::Unfinished | Unfit::Interrupted => {
-                    format!("no limit is judged by a run that did not end by its rule: {reason}")
-                }
-                Unfit::Failed => format!("no limit is judged by a run that failed: {reason}"),
-            };
+            return unfit.sentence(reason);
         }
         let (open, failing) = (
             self.of(Ruling::Inconclusive).count(),

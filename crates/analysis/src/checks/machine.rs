@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::quantity::many;
+use model::thresholds::{OTHERS_SHARE_MAX, STEAL_SHARE_MAX, THROTTLED_SHARE_MAX};
 use model::{Quantity, evidence};
 use record::{Block, MachineUse, Record, Slice, Trial};
 
@@ -14,16 +15,8 @@ use super::{
     CheckFinding, CheckedRun, CheckedVariant, only_if, total, wall_ns, warning, works_unseen,
 };
 
-/// Maximum share of CPU time taken by the host (CPU steal).
-const STEAL_SHARE_MAX: f64 = 0.02;
 /// Maximum share of a core that idle trials may use.
 const IDLE_SHARE_MAX: f64 = 0.01;
-/// Maximum share of the measured time in which a quota may throttle services. A quota that is reached at all
-/// is reached in every period of 100 ms, so a clean run has no throttling.
-const THROTTLED_SHARE_MAX: f64 = 0.01;
-/// Maximum share of the available CPU time that other processes may use. Values counted in clock ticks are 1
-/// or 2 % too high for short slices, and an idle system uses less than 1 %.
-const OTHERS_SHARE_MAX: f64 = 0.05;
 /// Minimum total measured time for reporting other processes.
 const STRANGERS_WALL_NS_LEAST: u64 = 500_000_000;
 /// Maximum change of processor speed between blocks, as a share of the median. On a shared virtual machine

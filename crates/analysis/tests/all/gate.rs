@@ -3,10 +3,9 @@
 use crate::given;
 use crate::made::gates::Course;
 use crate::made::{Maker, Run, give, slices, sound};
+use model::Unfit;
 use plan::{GateEntry, LimitFigure};
-use proofload_analysis::{
-    Gate, Ruling, Unfit, blocks_to_find, conclude, gated, limits_settled, rule,
-};
+use proofload_analysis::{Gate, Ruling, blocks_to_find, conclude, gated, limits_settled, rule};
 use record::{EndReason, Ended, Record, SliceKind};
 use stats::Latencies;
 

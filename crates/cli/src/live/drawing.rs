@@ -5,6 +5,7 @@
 
 use analysis::{ComparisonResult, Outcome};
 use anstyle::{AnsiColor, Style};
+use model::thresholds::{CpuLoss, CpuLossLevel};
 use report::{count, micros, rate, share};
 use unicode_width::UnicodeWidthStr;
 
@@ -13,8 +14,6 @@ use super::{LiveState, PERCENT, Trace};
 
 /// From this height on, parts are separated by empty lines.
 const AIRY_ROWS: usize = 18;
-/// Steal below this share is not shown.
-const STEAL_TOLD: f64 = 0.05;
 /// From this width on, the time is also drawn as a bar.
 const TIME_BAR_FROM: usize = 72;
 /// From this width on, a comparison takes one line.
@@ -153,12 +152,14 @@ fn alerts(state: &LiveState) -> Vec<StyledLine> {
     } else if state.requests > 0 {
         lines.push(alert("errors  ", format!("none in {all}"), FAINT));
     }
-    if state.steal_share > STEAL_TOLD {
-        lines.push(alert(
-            "steal   ",
-            format!("{} of the CPU time", share(state.steal_share)),
-            WARN,
-        ));
+    let steal = CpuLoss::Steal.level(state.steal_share);
+    if steal >= CpuLossLevel::WidensIntervals {
+        let text = format!(
+            "{} of the CPU time: {}",
+            share(state.steal_share),
+            steal.effect()
+        );
+        lines.push(alert("steal   ", text, WARN));
     }
     lines
 }

@@ -341,24 +341,8 @@ pub fn of(state: &LiveState, update: &Update<'_>) -> Vec<EventLine> {
 /// How the run ended. Also reports a record that could not be written.
 pub fn ended(record: &Record) -> EventLine {
     let reason = record.end();
-    let (text, needed_s) = match reason {
-        Some(
-            EndReason::Void(why)
-            | EndReason::LoadRefused(why)
-            | EndReason::GeneratorFailed(why)
-            | EndReason::ServiceFailed(why)
-            | EndReason::PreparationFailed(why),
-        ) => (Some(why.clone()), None),
-        Some(EndReason::BudgetTooSmall { needed_s }) => (None, Some(*needed_s)),
-        Some(
-            EndReason::Decided
-            | EndReason::LastLook
-            | EndReason::BudgetSpent
-            | EndReason::Measured
-            | EndReason::Interrupted,
-        )
-        | None => (None, None),
-    };
+    let text = reason.and_then(EndReason::text).map(str::to_owned);
+    let needed_s = reason.and_then(EndReason::needed_s);
     let reason = reason.map_or("record_failed", EndReason::name).to_owned();
     afterwards(
         record,

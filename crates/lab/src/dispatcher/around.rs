@@ -25,7 +25,7 @@ impl Dispatcher<'_> {
             });
         };
         let Connected { generators, lost } = match self.environment.connect(&mut tell) {
-            Err(Failure::GeneratorsLost(lost)) => return Err(self.without(&lost)?),
+            Err(Failure::GeneratorsLost(lost)) => return Err(self.lost_for_good(&lost)?),
             outcome => outcome?,
         };
         self.note_lost(&lost)?;
@@ -53,16 +53,16 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         let blocks = self.writer.record().blocks_dropped();
-        Err(Failure::Generator(format!(
+        Err(Failure::generator(format!(
             "{why}; dropped so far: {}, too many to go on",
             many(blocks.into(), "block")
         )))
     }
 
     /// The failure that ends a run without these generators.
-    pub(super) fn without(&mut self, lost: &[LostGenerator]) -> Result<Failure> {
+    pub(super) fn lost_for_good(&mut self, lost: &[LostGenerator]) -> Result<Failure> {
         self.note_lost(lost)?;
-        Ok(Failure::Generator(lost_text(lost)))
+        Ok(Failure::generator(lost_text(lost)))
     }
 
     fn note_lost(&mut self, lost: &[LostGenerator]) -> Result<()> {

@@ -3,7 +3,7 @@
 //! The record already has its end, and captures change neither the measurements nor the end of the run.
 //! Failed captures are recorded as missing, with the reason.
 
-use model::{Absence, AskedOpen, CaptureKind, EndReason, Event, Missing, Rate, SliceKind};
+use model::{Absence, AskedOpen, CaptureKind, EndKind, EndReason, Event, Missing, Rate, SliceKind};
 
 use super::{Dispatcher, Doing, LabError, Progress, UpdateNews};
 use crate::environment::{CaptureSpec, Failure, Result, SliceSpec, Start, elapsed};
@@ -30,7 +30,7 @@ impl Dispatcher<'_> {
             None => self
                 .capture_rounds(ROUNDS, &TRIALS)
                 .map_err(|failure| match failure {
-                    Failure::Interrupted => {
+                    Failure::End(EndReason::Interrupted) => {
                         "interrupted; what was captured before is kept".to_owned()
                     }
                     failure => failure.to_string(),
@@ -50,20 +50,13 @@ impl Dispatcher<'_> {
                 "{why}; proofload profile {experiment} shows where each variant spends its time all the same"
             )
         };
-        match reason {
-            EndReason::Decided
-            | EndReason::LastLook
-            | EndReason::BudgetSpent
-            | EndReason::Measured => {}
-            EndReason::Interrupted => return Some("the run was interrupted".to_owned()),
-            EndReason::BudgetTooSmall { .. } => {
+        match reason.kind() {
+            EndKind::Decided | EndKind::Planned => {}
+            EndKind::Interrupted => return Some("the run was interrupted".to_owned()),
+            EndKind::BudgetTooSmall => {
                 return Some(all_the_same("the budget holds too few blocks for a result"));
             }
-            EndReason::Void(_)
-            | EndReason::LoadRefused(_)
-            | EndReason::GeneratorFailed(_)
-            | EndReason::ServiceFailed(_)
-            | EndReason::PreparationFailed(_) => {
+            EndKind::Void | EndKind::Failed => {
                 return Some("the run came to no result".to_owned());
             }
         }
@@ -135,7 +128,9 @@ impl Dispatcher<'_> {
         self.environment.stop(at.variant);
         let why = match outcome {
             Ok(()) => return Ok(()),
-            Err(failure @ (Failure::Interrupted | Failure::Record(_))) => return Err(failure),
+            Err(failure @ (Failure::End(EndReason::Interrupted) | Failure::Record(_))) => {
+                return Err(failure);
+            }
             // The next trial would fail likewise.
             Err(failure) if captures.alone => return Err(failure),
             Err(failure) => failure.to_string(),
@@ -185,7 +180,7 @@ impl Dispatcher<'_> {
         }
         if let Some(open) = self.open_of_round(variant, round, 0) {
             self.environment
-                .load(variant, warm_up(self.settings.settle_s, Some(open)))?;
+                .load(variant, warm_up(self.timing.settle_s, Some(open)))?;
         }
         let mut window = 0;
         while let Some((kind, rest)) = left.split_first() {
@@ -220,7 +215,7 @@ impl Dispatcher<'_> {
         let seed = self
             .schedule
             .arrivals_seed(BlockSchedule::block_of_round(round), window);
-        Some(self.asked(Rate::Constant(rate_per_s), seed))
+        Some(self.open_loop_at(Rate::Constant(rate_per_s), seed))
     }
 
     /// The rate of an experiment, or the highest rate among a measurement's slices. `None` in closed loop.

@@ -21,7 +21,7 @@ impl Dispatcher<'_> {
         })?;
         self.start(0)?;
         let ended = self.measure_slices(measure);
-        if !matches!(ended, Ok(()) | Err(Failure::Interrupted)) {
+        if !matches!(ended, Ok(()) | Err(Failure::End(EndReason::Interrupted))) {
             return ended.map(|()| EndReason::Measured);
         }
         self.stop_all()?;
@@ -83,7 +83,7 @@ impl Dispatcher<'_> {
         if counts.successful_in_window == 0 && counts.successful > 0 {
             let why = "responses take longer than saturation was measured, so there is nothing to take a share of; give the rate as \
                        requests per second";
-            return Err(Failure::Pointless(why.into()));
+            return Err(Failure::pointless(why));
         }
         Ok(counts.successful_in_window as f64 * 1e9 / counts.window_ns.max(1) as f64)
     }
@@ -94,7 +94,7 @@ impl Dispatcher<'_> {
         slice.asked = Some(asked);
         self.keep(Event::Slice(Box::new(slice)))?;
         if self.environment.is_stop_wanted() {
-            Err(Failure::Interrupted)
+            Err(Failure::INTERRUPTED)
         } else {
             Ok(())
         }

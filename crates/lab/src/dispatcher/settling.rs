@@ -7,19 +7,18 @@
 //! replaced. A block without load is always dropped.
 
 use analysis::checks::works_unseen;
-use record::{Block, EndReason, Event, Record, WarmUp};
+use record::{Allocation, Block, EndReason, Event, Record};
 
 use super::Dispatcher;
 use crate::disturbance::{StolenShares, begun_apart, stood_still};
 use crate::environment::{Failure, Result};
 use crate::schedule::take_turns;
-use crate::tuning::{self, BLOCKS_AIM, BLOCKS_MIN};
+use crate::timing::{
+    self, BLOCKS_AIM, BLOCKS_MIN, BudgetLeft, FirstBlockTimes, MeasuredTimes, ResponseTimes,
+};
 
 /// The number of counting blocks after which slices and blocks are determined from measurements.
 const SETTLED_AFTER: u32 = 3;
-
-/// Share of the remaining time that the planned blocks may fill: the next ones may take a little longer.
-pub(super) const SLACK: f64 = 0.97;
 
 /// Number of blocks that may be dropped regardless of their share.
 const DROPPED_MIN: u32 = 3;
@@ -33,7 +32,7 @@ impl Dispatcher<'_> {
             self.settle_warm_up()?;
         }
         if self.search.is_some() {
-            self.fit_windows();
+            self.settle_windows();
             return Ok(());
         }
         if counts && self.blocks_kept() >= SETTLED_AFTER {
@@ -45,83 +44,69 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
+    /// Computes the timing of the next trials from these measurements and the budget that is left.
+    pub(super) fn retime(&mut self, measured: MeasuredTimes<'_>) {
+        let budget = BudgetLeft {
+            seconds: self.left_s(),
+            blocks_kept: self.blocks_kept(),
+            variants: self.measured.len(),
+            warm_up_max_s: self.search.map(|search| search.warm_up_room_s()),
+        };
+        self.timing = timing::next(self.timing, &self.plan.design, measured, budget);
+    }
+
+    /// Fits turns to the responses of the first block's warm-ups.
+    pub(super) fn settle_turns(&mut self) {
+        if let Some(responses) = self.responses() {
+            self.retime(MeasuredTimes::WarmUps(&responses));
+        }
+    }
+
+    /// Reads which variants wait, and the response times of the current block's warm-ups. `None` if trials do
+    /// not take turns.
+    fn responses(&mut self) -> Option<ResponseTimes> {
+        let record = self.writer.record();
+        self.waiting = analysis::waiting_variants(record, self.block);
+        if !take_turns(&self.plan) {
+            return None;
+        }
+        ResponseTimes::of(record, self.block, &self.waiting)
+    }
+
     fn settle_warm_up(&mut self) -> Result<()> {
         // Measured slices show better than warm-ups which variants wait.
-        if analysis::waiting_variants(self.writer.record(), self.block) != self.waiting {
-            self.fit_turns();
-        }
-        let costs = self.costs;
-        let variants = self.plan.variants.len();
-        if let Some(costs) = &costs {
-            self.settings.gap_s = costs.own_gap_s;
-            self.settings =
-                self.settings
-                    .with_slices_for(&self.plan.design, variants, costs.turn_gap_s);
-        }
-        let left_s = self.left_s();
-        let mut chosen = match costs.filter(|_| self.settings.watched) {
-            Some(costs) => {
-                let kept = self.blocks_kept();
-                let room_s = match &self.search {
-                    Some(search) => search.warm_up_room_s(),
-                    None => self.settings.warm_up_room_s(left_s, kept, variants, &costs),
-                };
-                tuning::warm_up(self.writer.record(), self.settings.warm_up_s, room_s)
-            }
-            None => {
-                let kept = self.blocks_kept();
-                let is_assumed = self.plan.design.warmup.is_none() && self.search.is_none();
-                let seconds = match costs.filter(|_| is_assumed) {
-                    Some(costs) => {
-                        self.settings
-                            .warm_up_assumed_s(left_s * SLACK, kept, variants, &costs)
-                    }
-                    None => self.settings.warm_up_s,
-                };
-                WarmUp {
-                    seconds,
-                    measured: false,
-                    steady_after_s: vec![None; variants],
-                }
-            }
+        let waiting = analysis::waiting_variants(self.writer.record(), self.block);
+        let responses = if waiting == self.waiting {
+            None
+        } else {
+            self.responses()
         };
-        if let Some(costs) =
-            costs.filter(|_| self.plan.design.warmup.is_none() && self.search.is_none())
-        {
-            let room_s = self
-                .settings
-                .warm_up_room_s(left_s, self.blocks_kept(), variants, &costs);
-            tuning::lengthen_warm_up(&mut chosen, self.writer.record(), self.block, room_s);
-        }
-        self.settings.warm_up_s = chosen.seconds;
-        if let Some(costs) = costs {
-            let done = (self.blocks_kept(), false);
-            let room_s = self.settings.slices_room_s(left_s, done, variants, &costs);
-            self.settings = self.settings.within(&self.plan.design, room_s, &costs);
-        }
-        self.keep(Event::WarmUpChosen(chosen))
+        let first = FirstBlockTimes::of(self.writer.record(), self.block, responses, self.costs);
+        self.retime(MeasuredTimes::FirstBlock(&first));
+        let warm_up = first.warm_up(self.timing.warm_up_s, self.timing.watched);
+        self.keep(Event::WarmUpChosen(warm_up))
     }
 
     fn settle_slices(&mut self) -> Result<()> {
         let Some(costs) = self.costs else {
             return Ok(());
         };
-        let mut allocation = tuning::allocation(self.writer.record(), &self.settings, &costs);
-        if let Some(given) = self.plan.design.slices {
-            (allocation.slices, allocation.measured) = (given, false);
-        } else {
-            let (left_s, kept) = (self.left_s() * SLACK, self.blocks_kept());
-            let most = self
-                .settings
-                .slices_within(left_s, kept, self.measured.len(), &costs);
-            allocation.slices = allocation.slices.min(most);
+        let before = self.timing.slices;
+        let components = timing::components(self.writer.record(), self.timing.slice_s);
+        self.retime(MeasuredTimes::Blocks { components, costs });
+        let is_first = self.writer.record().allocation.is_none();
+        if !is_first && self.timing.slices == before {
+            return Ok(());
         }
-        let first = self.writer.record().allocation.is_none();
-        if first || allocation.slices != self.settings.slices {
-            self.settings.slices = allocation.slices;
-            self.keep(Event::SlicesChosen(allocation))?;
-        }
-        Ok(())
+        let is_given = self.plan.design.slices.is_some();
+        self.keep(Event::SlicesChosen(Allocation {
+            slices: self.timing.slices,
+            slice_s: self.timing.slice_s,
+            measured: components.is_some() && !is_given,
+            between_sd: components.map(|found| found.between.sqrt()),
+            within_sd: components.map(|found| found.within.sqrt()),
+            trial_s: Some(self.timing.before_slices_s(&costs)),
+        }))
     }
 
     pub(super) fn settle_blocks(&mut self) -> Result<()> {
@@ -132,7 +117,7 @@ impl Dispatcher<'_> {
             self.blocks_kept(),
             self.settled_block_s().unwrap_or(f64::INFINITY),
         );
-        let fit = tuning::blocks_within(kept, self.left_s(), block_s);
+        let fit = timing::blocks_within(kept, self.left_s(), block_s);
         let most = self
             .plan
             .design
@@ -140,9 +125,7 @@ impl Dispatcher<'_> {
             .map_or(fit, |blocks| blocks.min(fit));
         if most < BLOCKS_MIN {
             let elapsed_s = self.elapsed_s();
-            return Err(Failure::BudgetTooSmall {
-                needed_s: self.needed_s(elapsed_s, block_s),
-            });
+            return Err(Failure::too_small(self.needed_s(elapsed_s, block_s)));
         }
         self.keep(Event::BlocksChosen {
             blocks: most.min(stats::BLOCKS_MAX),
@@ -172,7 +155,7 @@ impl Dispatcher<'_> {
         let whole_s = whole.fold(0.0, f64::max);
         let block_s = under_way_s
             .max(whole_s)
-            .max(self.block_guess_s(tuning::longest_start_s));
+            .max(self.block_guess_s(timing::longest_start_s));
         let before_s = self.block_began_s + self.watch_more_s();
         EndReason::BudgetTooSmall {
             needed_s: self.needed_s(before_s, block_s),
@@ -196,23 +179,21 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         let (least_s, elapsed_s) = (
-            self.block_guess_s(tuning::shortest_start_s),
+            self.block_guess_s(timing::shortest_start_s),
             self.elapsed_s(),
         );
         let rest_s = f64::from(BLOCKS_MIN) * least_s - (elapsed_s - self.block_began_s);
         if rest_s <= self.left_s() {
             return Ok(());
         }
-        let block_s = self.block_guess_s(tuning::longest_start_s);
+        let block_s = self.block_guess_s(timing::longest_start_s);
         let before_s = self.block_began_s + self.watch_more_s();
-        Err(Failure::BudgetTooSmall {
-            needed_s: self.needed_s(before_s, block_s),
-        })
+        Err(Failure::too_small(self.needed_s(before_s, block_s)))
     }
 
     /// Seconds of a block with the shortest warm-up and slices, and these starts.
     fn block_guess_s(&self, start_s: fn(&Record) -> f64) -> f64 {
-        self.settings.block_least_s(
+        self.timing.block_least_s(
             &self.plan.design,
             self.plan.variants.len(),
             start_s(self.writer.record()),
@@ -221,12 +202,8 @@ impl Dispatcher<'_> {
 
     /// Seconds that the first block takes longer in a larger budget, which has time to watch the warm-up.
     fn watch_more_s(&self) -> f64 {
-        let is_given = self.plan.design.warmup.is_some() || self.settings.watched;
-        if is_given {
-            0.0
-        } else {
-            self.plan.variants.len() as f64 * tuning::WATCH_MOST_S
-        }
+        self.timing
+            .watch_more_s(&self.plan.design, self.plan.variants.len())
     }
 
     /// Drops the last block if it stood still, or if it was disturbed and can be replaced. Returns whether it
@@ -268,7 +245,7 @@ impl Dispatcher<'_> {
             .blocks
             .map_or(BLOCKS_AIM, |most| most.min(BLOCKS_AIM));
         self.may_drop_one_more(others)
-            && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
+            && timing::blocks_within(others, self.left_s(), block_s) >= wanted
     }
 
     pub(super) fn blocks_kept(&self) -> u32 {

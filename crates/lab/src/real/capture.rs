@@ -1,8 +1,8 @@
-//! A window of load in which something is captured: agents begin while the services are idle, then there is load, and they end when all
-//! that was sent is answered.
+//! Captures during a window of load: agents begin while the services are idle, and end when all requests are
+//! complete.
 //!
-//! Between two looks at what threads have used there is the load and nothing else. What could not be had is in the capture as missing; only
-//! what makes the load itself impossible is a failure.
+//! Only the load runs between the two readings of thread times. A capture that is not possible is recorded as
+//! missing. Only what prevents the load is a failure.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -29,14 +29,15 @@ use super::{RealEnvironment, file_name};
 use crate::environment::{CaptureSpec, Failure, Result, SliceSpec, elapsed};
 use crate::explaining;
 
-/// Between two samples of the CPU profiler: what V8's own tools take, and little enough to leave a service as it is.
+/// Sampling interval of the CPU profiler: the default of V8's own tools, short enough for detail and cheap
+/// enough not to change a service.
 const CPU_INTERVAL_US: u32 = 1000;
-/// How long a Node.js service may take to say hello once it is ready and warmed up.
+/// Timeout for the agent of a Node.js service that is ready and warm.
 const HELLO_PATIENCE: Duration = Duration::from_secs(2);
-/// Of a variant's name in a file's name, in bytes.
+/// Maximum length of a variant's name in a file name, in bytes.
 const NAME_BYTES_MAX: usize = 80;
 
-/// What the services of a trial have used so far, each with the whole of its processes.
+/// Resources used so far by each service of a trial, with all its processes.
 fn looks(services: &mut [Running]) -> Vec<(u64, Vec<ProcessThreads>)> {
     services
         .iter_mut()
@@ -45,7 +46,7 @@ fn looks(services: &mut [Running]) -> Vec<(u64, Vec<ProcessThreads>)> {
 }
 
 impl RealEnvironment {
-    /// One window of load on a living trial, and what was captured in it.
+    /// Runs one window of load on a running trial, and captures it.
     pub(super) fn captured(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture> {
         let folder = self.profiles_of_round(wanted.round)?;
         self.wait_for_agents(variant)?;
@@ -59,11 +60,11 @@ impl RealEnvironment {
             (&folder, &name),
             &stopped,
         );
-        // To begin a profile may take so long that connections would be too old.
+        // Starting a profile may take so long that idle connections become too old.
         self.renew_generator(variant, wanted.open)?;
         let native = match begin_stacks(&self.living_of(variant)?.services, wanted.kind) {
             Ok(native) => native,
-            // Without stacks there is no load for nothing, and other captures go on.
+            // Without stacks this window has no purpose. Other captures continue.
             Err(why) => {
                 let missing = Missing::new(Absence::NativeStacks, why);
                 return Ok(explaining::without(
@@ -132,7 +133,7 @@ impl RealEnvironment {
         })
     }
 
-    /// The folder of a round's profiles, by its place in the record and on disk.
+    /// The folder of a round's profiles, relative to the record and as a path.
     fn profiles_of_round(&self, round: u32) -> Result<ProfilesFolder> {
         let inside = format!("{}/round-{round}", record::PROFILES);
         let path = self.record.join(&inside);
@@ -141,7 +142,7 @@ impl RealEnvironment {
             .mode(0o700)
             .create(&path)
             .map_err(|error| {
-                Failure::Generator(format!(
+                Failure::generator(format!(
                     "{}: cannot make the folder of profiles: {error}",
                     path.display()
                 ))
@@ -149,7 +150,7 @@ impl RealEnvironment {
         Ok(ProfilesFolder { inside, path })
     }
 
-    /// Gives Node.js services the time to say hello. Others have nobody who would.
+    /// Waits for the agents of Node.js services. Other services have none.
     fn wait_for_agents(&mut self, variant: usize) -> Result<()> {
         let stop = self.stop.clone();
         for service in &self.living_of(variant)?.services {
@@ -160,14 +161,14 @@ impl RealEnvironment {
             }
         }
         if self.stop.is_requested() {
-            Err(Failure::Interrupted)
+            Err(Failure::INTERRUPTED)
         } else {
             Ok(())
         }
     }
 }
 
-/// Has the agents of every service begin, where the capture is theirs. Profiles get their names from the variant's.
+/// Starts the agents of every service, if they make this capture. Profiles are named after the variant.
 fn arm(
     services: &[Running],
     kind: CaptureKind,
@@ -192,20 +193,20 @@ fn arm(
 
 /// The folder of a round's profiles.
 struct ProfilesFolder {
-    /// Relative to the record.
+    /// Path relative to the record.
     inside: String,
     path: PathBuf,
 }
 
 impl ProfilesFolder {
-    /// A file in it, as the record names it.
+    /// Path of a file in the folder, relative to the record.
     fn named(&self, file: &Path) -> String {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         format!("{}/{name}", self.inside)
     }
 }
 
-/// What agents are asked for; `None` where it is not theirs.
+/// The kind of profile that agents make. `None` if they do not make this capture.
 fn wanted_of(kind: CaptureKind) -> Option<CaptureOrder> {
     match kind {
         CaptureKind::Plain | CaptureKind::Native => None,
@@ -217,7 +218,7 @@ fn wanted_of(kind: CaptureKind) -> Option<CaptureOrder> {
     }
 }
 
-/// `VARIANT-SERVICE-PID.cpuprofile`; of a worker thread with its number behind that of the process.
+/// `VARIANT-SERVICE-PID.cpuprofile`. For a worker thread, its number follows the process ID.
 fn profile_name(variant: &str, service: &str, agent: &ThreadAgent, kind: CaptureKind) -> String {
     let thread = if agent.thread == 0 {
         String::new()
@@ -232,12 +233,13 @@ fn profile_name(variant: &str, service: &str, agent: &ThreadAgent, kind: Capture
     format!("{variant}-{service}-{}{thread}.{ending}", agent.pid)
 }
 
-// Native stacks of services in a window of load: sampled by `explain::perf`, written where the record keeps profiles.
+// Native stacks of services in a window of load: sampled by `explain::perf`, and written to the record's
+// profiles.
 
-/// Begins to sample stacks of all processes, where they are what is captured.
+/// Starts sampling the stacks of all processes, if this capture needs them.
 ///
 /// # Errors
-/// Why it cannot be done, with what to do about it.
+/// Why it is not possible, with a remedy.
 fn begin_stacks(services: &[Running], kind: CaptureKind) -> Result<Option<StackSampler>, String> {
     let processes = services.iter().flat_map(|service| service.processes(&[]));
     let pids: Vec<u32> = processes.map(|process| process.id.pid).collect();
@@ -252,7 +254,7 @@ fn begin_stacks(services: &[Running], kind: CaptureKind) -> Result<Option<StackS
     StackSampler::start(&pids).map(Some).map_err(refused)
 }
 
-/// Writes the stacks of a service's processes; what cannot be written is missing.
+/// Writes the stacks of a service's processes. A file that cannot be written is recorded as missing.
 fn keep_stacks(
     stacks: &[NativeProfile],
     service: &mut CapturedService,
@@ -284,32 +286,32 @@ fn written(profile: &NativeProfile, file: &Path) -> Result<u64, String> {
     Ok(text.len() as u64)
 }
 
-// One service in one window, as the record has it: what its threads used, what its agents reported, and what is missing. Pure but for
-// the questions to agents that have answered already.
+// A service in one window: resources of its threads, results of its agents, and missing captures. It only
+// reads agents that have already answered.
 
-/// An agent that was to capture, and its result.
+/// An agent that was asked for a capture, and its result.
 type AgentCapture = (ThreadAgent, CaptureResult);
 type CaptureResult = Result<AgentTake, String>;
 
-/// What is known of a service in a window.
+/// Data of a service in a window.
 struct Observation<'a> {
     pub service: &'a Running,
     pub before: &'a [ProcessThreads],
     pub after: &'a [ProcessThreads],
-    /// Whether agents were to capture.
+    /// Whether agents were asked for a capture.
     pub armed: bool,
     pub results: Vec<AgentCapture>,
     pub folder: &'a ProfilesFolder,
     pub secrets: &'a Secrets,
 }
 
-/// Whether a process runs Node.js, by the file that it runs.
+/// Whether a process runs Node.js, judged by its executable.
 fn is_node(process: &ProcessThreads) -> bool {
     matches!(process.program.as_str(), "node" | "nodejs")
 }
 
 impl Observation<'_> {
-    /// Its processes with what their threads used and their agents reported, parents first.
+    /// Its processes with the resources of their threads and the results of their agents, parents first.
     pub fn processes(&self) -> Vec<CapturedProcess> {
         let agents = self.agents();
         let process = |now: &ProcessThreads| {
@@ -329,7 +331,7 @@ impl Observation<'_> {
         self.after.iter().take(PROCESSES_MAX).map(process).collect()
     }
 
-    /// Agents that were to capture with their results, and those that are there beside them.
+    /// Agents that were asked for a capture with their results, and further agents.
     fn agents(&self) -> Vec<(ThreadAgent, Option<&CaptureResult>)> {
         let mut agents: Vec<(ThreadAgent, Option<&CaptureResult>)> = self
             .results
@@ -388,7 +390,7 @@ impl Observation<'_> {
         }
     }
 
-    /// What could not be had.
+    /// Missing captures.
     pub fn missing(&self) -> Vec<Missing> {
         let is_gone = |before: &&ProcessThreads| !self.after.iter().any(|now| now.id == before.id);
         let gone = self.before.iter().filter(is_gone).map(|gone| {
@@ -412,7 +414,7 @@ impl Observation<'_> {
             let lives = self.after.iter().any(|now| now.id.pid == agent.pid);
             let of = |text: &str| format!("the agent in pid {}: {text}", agent.pid);
             match result {
-                // Where the process lives, the reason stands beside its agent.
+                // The reason of a running process is recorded with its agent.
                 Err(_) if lives => {}
                 Err(reason) => missing.push(Missing::new(Absence::Gone, of(reason))),
                 Ok(take) => {
@@ -438,7 +440,7 @@ impl Observation<'_> {
         missing
     }
 
-    /// Processes that have no agent: each that runs Node.js by itself.
+    /// Processes without an agent: those that run Node.js on their own.
     fn without_agent(&self) -> Vec<Missing> {
         const NO_PROFILE: &str =
             "CPU time is known by thread, and there is no profile of JavaScript";

@@ -1,7 +1,7 @@
-//! What a trial loads that is not started: what is behind a URL, or a Service of a cluster, waited for and looked at when a trial begins
-//! and when it ends.
+//! Services under load that already run: behind a URL, or as a Service of a cluster. They are awaited and
+//! observed at the beginning and the end of a trial.
 //!
-//! Nothing of it is started or stopped. It keeps what was seen and judges nothing but whether it can be loaded at all.
+//! Nothing is started or stopped. This module only decides whether a service can be loaded at all.
 
 use std::sync::Arc;
 use std::thread;
@@ -23,40 +23,40 @@ use super::{RealEnvironment, hinted};
 use crate::environment::{Failure, Result};
 use crate::url::{ReachedUrl, expected, reach, unseen, watched, works_here};
 
-/// Between two looks at whether it is ready.
+/// Poll interval for readiness.
 const LOOK_AGAIN: Duration = Duration::from_millis(300);
-/// How long the answer to the path of `ready` may take.
+/// Timeout for the response to the path of `ready`.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
-/// Why nothing is known of what pods use.
+/// Why the resources of pods are unknown.
 const PODS_HERE: &str =
     "its pods run on this machine, and what they use cannot be told from what others do";
 
-/// What a trial loads that was not started.
+/// A service under load that was not started by the run.
 pub(super) struct LoadedTarget {
-    /// Where the load goes.
+    /// Destination of the load.
     pub address: Address,
-    /// As it was when the trial began, in the record's words.
+    /// Its state when the trial began, as recorded.
     pub kept: record::DeployedSeen,
-    /// Who may look at it, where it is a Service of a cluster.
+    /// Access to the cluster, if it is a Service of a cluster.
     cluster: Option<Arc<DeployedAccess>>,
-    /// The processes behind a URL, where they are seen.
+    /// The processes behind a URL, if they can be observed.
     watched: Option<WatchedProcesses>,
 }
 
 impl LoadedTarget {
-    /// The processes there, with the name of their service, where they are seen.
+    /// The observed processes, with the name of their service.
     pub fn watched(&self) -> Option<(&str, &WatchedProcesses)> {
         Some((&self.kept.service, self.watched.as_ref()?))
     }
 
-    /// What they have used so far.
+    /// Resources used so far.
     pub fn sampled(&mut self) -> Option<(&str, UsageSample)> {
         let sample = self.watched.as_mut()?.sample();
         Some((&self.kept.service, sample))
     }
 
-    /// The pods behind it now, none behind a URL; `None` where nobody could look.
+    /// The current pods. Empty behind a URL. `None` if they could not be listed.
     pub fn pods(&self) -> Option<Vec<PodSeen>> {
         self.cluster
             .as_ref()
@@ -64,7 +64,7 @@ impl LoadedTarget {
     }
 }
 
-/// What is kept of it, without anything that was seen there.
+/// The part of a service that is recorded, before anything was observed.
 fn kept(service: &Service, place: String, address: &Address) -> record::DeployedSeen {
     let (service, address) = (service.name.clone(), address.to_string());
     let (addresses, pods) = (Vec::new(), Vec::new());
@@ -80,8 +80,8 @@ fn kept(service: &Service, place: String, address: &Address) -> record::Deployed
 }
 
 impl RealEnvironment {
-    /// What a variant loads, where that runs already, once it accepts connections, or a pod behind it is ready. Whether it is ready is for
-    /// [`RealEnvironment::await_answers`].
+    /// Waits until the running service of a variant accepts connections, or has a ready pod.
+    /// [`RealEnvironment::await_answers`] then checks its responses.
     pub(super) fn loaded_of(
         &mut self,
         index: usize,
@@ -105,16 +105,16 @@ impl RealEnvironment {
         }
     }
 
-    /// A Service of a cluster, or why it is not ready yet; an error is one that waiting does not mend.
+    /// A Service of a cluster, or why it is not ready yet. An error is one that waiting does not resolve.
     fn in_cluster(
         &self,
         service: &Service,
         wanted: &plan::Deployed,
     ) -> Result<Result<LoadedTarget>> {
-        let nobody = || Failure::Service(format!("{wanted}: nobody has looked for it"));
+        let nobody = || Failure::service(format!("{wanted}: nobody has looked for it"));
         let deployed = Arc::clone(self.deployed.at(wanted).ok_or_else(nobody)?);
         let failed = |error: &remote::Error| {
-            Failure::Service(format!(
+            Failure::service(format!(
                 "service {}: {error}{}",
                 service.name,
                 hinted(error.hint())
@@ -122,7 +122,7 @@ impl RealEnvironment {
         };
         let behind = match deployed.look() {
             Ok(behind) => behind,
-            // An API server that is restarted says nothing of the service.
+            // A restarting API server is no evidence about the service.
             Err(error) if *error.blame() == Blame::Away => return Ok(Err(failed(&error))),
             Err(error) => return Err(failed(&error)),
         };
@@ -154,13 +154,13 @@ impl RealEnvironment {
         url: &Url,
     ) -> Result<LoadedTarget> {
         let destinations = &self.destinations;
-        // Where no load comes from here, this machine need not reach it.
+        // If no load comes from here, this machine need not reach the service.
         let reached = match self.plan.generators.local {
             0 => expected(url, destinations),
             _ => reach(url, destinations, variant.load.sources.first().copied()),
         };
         let reached =
-            reached.map_err(|why| Failure::Service(format!("{}: {why}", self.called(service))))?;
+            reached.map_err(|why| Failure::service(format!("{}: {why}", self.called(service))))?;
         let unseen = || unseen(&self.plan, &self.destinations).remove(&index);
         let unseen = self.unseen.entry(index).or_insert_with(unseen);
         let watched = unseen
@@ -184,10 +184,10 @@ impl RealEnvironment {
         })
     }
 
-    /// Waits for a while before another look; `false` where there is no time for one.
+    /// Waits before the next poll. Returns `false` if there is no time for one.
     fn looks_again(&self, until: Instant) -> Result<bool> {
         if self.stop.is_requested() {
-            return Err(Failure::Interrupted);
+            return Err(Failure::INTERRUPTED);
         }
         let in_time = Instant::now() < until;
         if in_time {
@@ -196,14 +196,14 @@ impl RealEnvironment {
         Ok(in_time)
     }
 
-    /// A service as whoever asked for it knows it: in a load from flags nobody has named it.
+    /// The name of a service for messages. In a load from flags it has no name of its own.
     fn called(&self, service: &Service) -> String {
         let url = service.url().filter(|_| self.plan.measure.is_some());
         url.map_or_else(|| format!("service {}", service.name), Url::origin)
     }
 
-    /// Has every generator send a request over the way that its load will take, until each gets the response that `ready` asks for: whether
-    /// this machine gets there says nothing of whether pods do.
+    /// Sends a request from every generator over the path of its load, until each gets the response that
+    /// `ready` requires. Whether this machine can reach the service does not show whether pods can.
     pub(super) fn await_answers(&mut self, variant: &Variant, address: &Address) -> Result<()> {
         let Some(entry) = variant.entry_service() else {
             return Ok(());
@@ -251,7 +251,7 @@ impl RealEnvironment {
                     },
                     |(why, hint)| (why.to_owned(), Some(hint)),
                 );
-                return Err(Failure::Service(format!(
+                return Err(Failure::service(format!(
                     "{}: {why}: {} {} at {address} got {}{}",
                     self.called(entry),
                     request.method,
@@ -264,7 +264,7 @@ impl RealEnvironment {
     }
 }
 
-/// Why waiting does not help a service that is not ready, and what does. None if it may become ready.
+/// Why waiting does not help a service that is not ready, with a remedy. `None` if it may become ready.
 fn hopeless(counts: &Counts) -> Option<(&'static str, &'static str)> {
     let mut causes = counts.errors.iter().map(|error| error.cause);
     causes.find_map(|cause| match cause {
@@ -277,7 +277,7 @@ fn hopeless(counts: &Counts) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// The request whose response shows that a service is ready, and which responses do; `None` where a connection is enough.
+/// The request that tests readiness, and its accepted responses. `None` if a connection is sufficient.
 fn asked(
     variant: &Variant,
     entry: &Service,
@@ -287,15 +287,15 @@ fn asked(
     let host = host(variant, address);
     Ok(match &entry.ready {
         Ready::Tcp => None,
-        // Without having logged in any response would do.
+        // Without a log-in any response is accepted.
         Ready::Response if variant.load.has_users() => None,
-        // The path of a URL, which comes before it, may have a secret in it.
+        // The URL's path comes first and may contain a secret.
         Ready::Http(path) => Some((
             RequestSpec::new("GET", &secrets.fill_request(path, false), &host),
             Contract::default(),
         )),
         Ready::Response => {
-            // With the fields that the load has; other methods may change something.
+            // With the headers of the load. Other methods may change data.
             let mut requests = requests(&variant.load, &host, secrets)?.into_iter();
             let own = || RequestSpec::new("GET", entry.url().map_or("/", |url| &url.path), &host);
             let request = requests.find(is_harmless).unwrap_or_else(own);
@@ -317,8 +317,8 @@ fn asked(
     })
 }
 
-/// A service that sends whoever asks elsewhere, or wants to know who that is, is not the one that was meant: unless such a response is
-/// expected.
+/// Refuses a service that redirects or requires authentication, unless such a response is expected: it is not
+/// the intended one.
 fn turned_away(
     variant: &Variant,
     called: &str,
@@ -355,7 +355,7 @@ fn turned_away(
         })
         .map(|(name, value)| format!(", {name}: {value}"))
         .collect();
-    Err(Failure::Service(format!(
+    Err(Failure::service(format!(
         "{called}: {} {} at {} got status {status}{told}\n  hint: {hint}; if this is what is to be measured, `expect.status = {status}`",
         request.method,
         request.path,
@@ -363,7 +363,7 @@ fn turned_away(
     )))
 }
 
-/// What to do about a status that says that somebody else is to be asked, or by somebody else.
+/// The remedy for a status that means a redirect or missing authentication.
 fn turning(status: u16) -> Option<&'static str> {
     match status {
         301 | 302 | 303 | 307 | 308 => {
@@ -376,7 +376,7 @@ fn turning(status: u16) -> Option<&'static str> {
     }
 }
 
-/// What came back: `status 503`, `no answer: refused (connect)`.
+/// The result of a request: `status 503`, `no answer: refused (connect)`.
 fn answers(counts: &record::Counts) -> String {
     let status = counts
         .status

@@ -1,6 +1,7 @@
-//! Generators that are processes of their own, on this machine and on others: a fleet for the whole run.
+//! Generators in separate processes, on this machine and on others: one fleet for the whole run.
 //!
-//! It connects, gives loads, and names those that are gone; whether a run can do without is not its business.
+//! It connects generators, distributes loads, and reports lost generators. It does not decide whether a run
+//! continues without them.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use load::{LoadSpec, Until};
 use plan::Plan;
-use record::{ConnectedGenerator, Counts, GeneratorPart};
+use record::{ConnectedGenerator, Counts, EndReason, GeneratorPart};
 use remote::generators::{Fleet, FleetError, FleetWindow};
 use remote::{Error, WantedGenerators};
 
@@ -18,27 +19,27 @@ use super::hinted;
 use crate::environment::{Connected, Connecting, Failure, LostGenerator, Result};
 use crate::stop::Stop;
 
-/// Connections for which a thread of a generator on another machine is worth having: with few of them requests that are due would wait
-/// for one of their own thread while others are free.
+/// Minimum number of connections for each thread of a remote generator. With fewer, due requests would wait
+/// for a connection of their own thread while other connections are free.
 const CONNECTIONS_PER_THREAD: u32 = 32;
 
-/// Hears how far the connecting is.
+/// Callback for the progress of connecting.
 type ConnectWatch<'a> = &'a mut dyn FnMut(Connecting<'_>);
 
-/// The generators of a plan, connected or still to be.
+/// The generators of a plan, connected or not yet.
 pub(super) struct Elsewhere {
     plan: Arc<Plan>,
     run: String,
-    /// Arguments with which this program generates load.
+    /// Arguments that make this program a generator.
     arguments: &'static [&'static str],
     stop: Stop,
     fleet: Option<Fleet>,
-    /// Why those are gone that are, by their places.
+    /// Why generators were lost, by index.
     gone: BTreeMap<usize, String>,
 }
 
 impl Elsewhere {
-    /// `None` where load comes from this process.
+    /// `None` if the load comes from this process.
     pub fn of(
         plan: &Arc<Plan>,
         run: String,
@@ -58,7 +59,7 @@ impl Elsewhere {
         })
     }
 
-    /// Has all generators there.
+    /// Connects all generators.
     pub fn connect(&mut self, watch: ConnectWatch<'_>) -> Result<Connected> {
         if let Some(mut fleet) = self.fleet.take() {
             let mended = self.mend(&mut fleet, watch);
@@ -76,7 +77,7 @@ impl Elsewhere {
         })
     }
 
-    /// Replaces those that are gone, with one attempt each.
+    /// Replaces lost generators, with one attempt each.
     fn mend(&mut self, fleet: &mut Fleet, watch: ConnectWatch<'_>) -> Result<Connected> {
         let (missing, names) = (fleet.missing(), fleet.generators());
         let lost = self.named(&names, &fleet.take_lost());
@@ -90,14 +91,16 @@ impl Elsewhere {
         for places in remote::together(&self.plan.generators, &missing) {
             match self.replace(fleet, &places, watch) {
                 Ok(()) => {}
-                Err(Failure::Generator(why)) => given_up.extend(places.iter().map(|place| {
-                    let first = self.gone.get(place).cloned().unwrap_or_default();
-                    let why = format!("{first}, and could not be replaced: {why}");
-                    LostGenerator {
-                        generator: names[*place].name.clone(),
-                        why,
-                    }
-                })),
+                Err(Failure::End(EndReason::GeneratorFailed(why))) => {
+                    given_up.extend(places.iter().map(|place| {
+                        let first = self.gone.get(place).cloned().unwrap_or_default();
+                        let why = format!("{first}, and could not be replaced: {why}");
+                        LostGenerator {
+                            generator: names[*place].name.clone(),
+                            why,
+                        }
+                    }))
+                }
                 Err(failure) => return Err(failure),
             }
         }
@@ -111,7 +114,7 @@ impl Elsewhere {
         }
     }
 
-    /// Puts others in the places of those that are gone.
+    /// Connects replacements for lost generators.
     fn replace(
         &mut self,
         fleet: &mut Fleet,
@@ -122,7 +125,7 @@ impl Elsewhere {
         for (place, channel) in places.iter().zip(channels) {
             fleet
                 .replace(*place, channel)
-                .map_err(|error| Failure::Generator(error.to_string()))?;
+                .map_err(|error| Failure::generator(error.to_string()))?;
             self.gone.remove(place);
         }
         Ok(())
@@ -147,7 +150,7 @@ impl Elsewhere {
         };
         let told = |error: &Error| format!("generator {error}{}", hinted(error.hint()));
         open(&mut wanted).map_err(|errors| match self.stop.is_requested() {
-            true => Failure::Interrupted,
+            true => Failure::INTERRUPTED,
             false => listed(errors.iter().map(told)),
         })
     }
@@ -157,21 +160,21 @@ impl Elsewhere {
         self.all(Fleet::compare_clocks)
     }
 
-    /// Gives each its part of a load, in place of what it had before: on so many threads of each, where the plan says so, and those on
-    /// this machine on these processors.
+    /// Distributes a load, which replaces the previous one. `threads` is the number of threads of each
+    /// generator, if the plan sets it. Generators on this machine use these processors.
     pub fn give(&mut self, spec: &LoadSpec, threads: Option<u32>, cpus: &[usize]) -> Result<()> {
         let local = self.plan.generators.local;
         self.all(|fleet| fleet.give(divided(spec, threads, (local, cpus), &fleet.generators())))
     }
 
-    /// Has all of them open the connections of the next window.
+    /// Opens the connections of the next window on all generators.
     pub fn prepare(&mut self, until: Until) -> Result<()> {
         let stop = self.stop.clone();
         self.fleet()?.prepare(until, &|| stop.is_requested());
         Ok(())
     }
 
-    /// The window that was prepared, of all of them together. It ends early when the user wants no more, with what all of them did.
+    /// Runs the prepared window on all generators. It ends early if the user stops the run.
     pub fn run(&mut self, until: Until) -> Result<(Counts, Vec<GeneratorPart>)> {
         let stop = self.stop.clone();
         let local = usize::try_from(self.plan.generators.local).unwrap_or(usize::MAX);
@@ -181,9 +184,9 @@ impl Elsewhere {
             parts,
             lost,
         } = fleet.run(until, &|| stop.is_requested());
-        // Who does not say how far it came may have sent much.
+        // A generator without a report may have sent many requests.
         if stop.is_requested() && parts.len() < fleet.clocks().count() {
-            return Err(Failure::Interrupted);
+            return Err(Failure::INTERRUPTED);
         }
         if !lost.is_empty() {
             return Err(self.lost(lost));
@@ -198,7 +201,7 @@ impl Elsewhere {
         Ok((counts, parts.collect()))
     }
 
-    /// Has all connections closed. The next call misses those that are lost meanwhile.
+    /// Closes all connections. Generators that are lost meanwhile are reported by the next call.
     pub fn rest(&mut self) {
         if let Some(fleet) = &mut self.fleet {
             fleet.rest();
@@ -213,15 +216,15 @@ impl Elsewhere {
     fn fleet(&mut self) -> Result<&mut Fleet> {
         self.fleet
             .as_mut()
-            .ok_or_else(|| Failure::Generator("the generators are not connected".into()))
+            .ok_or_else(|| Failure::generator("the generators are not connected"))
     }
 
     fn all(&mut self, call: impl FnOnce(&mut Fleet) -> Result<(), Vec<FleetError>>) -> Result<()> {
         let done = call(self.fleet()?);
         done.map_err(
             |errors| match errors.iter().find(|error| error.is_refusal) {
-                // Another in its place would refuse it too.
-                Some(error) => Failure::Generator(error.to_string()),
+                // A replacement would refuse it as well.
+                Some(error) => Failure::generator(error.to_string()),
                 None => self.lost(errors),
             },
         )
@@ -236,7 +239,7 @@ impl Elsewhere {
         Failure::GeneratorsLost(self.named(&names, &errors))
     }
 
-    /// Those that are gone, of these generators; it is kept in mind why.
+    /// Lost generators by name. Stores the reason of each.
     fn named(
         &mut self,
         generators: &[ConnectedGenerator],
@@ -257,14 +260,15 @@ impl Elsewhere {
     }
 }
 
-/// This program as a generator, in a group of its own: a Ctrl-C is for the run, which then ends it in good order.
+/// This program as a generator, in its own process group: the run receives Ctrl-C, and then ends the
+/// generator in an orderly way.
 fn generate_here(arguments: &[&str]) -> Command {
     let mut command = machine::command("/proc/self/exe");
     command.args(arguments).process_group(0);
     command
 }
 
-/// The parts of a load, in the order of the generators: those on this machine have its processors, one after the other.
+/// The parts of a load in the order of generators. Generators on this machine get its processors in turn.
 fn divided(
     spec: &LoadSpec,
     threads: Option<u32>,
@@ -305,9 +309,9 @@ fn divided(
         .collect()
 }
 
-/// One below the other.
+/// All errors, one per line.
 fn listed(errors: impl Iterator<Item = String>) -> Failure {
-    Failure::Generator(errors.collect::<Vec<_>>().join("\n  "))
+    Failure::generator(errors.collect::<Vec<_>>().join("\n  "))
 }
 
 #[cfg(test)]
@@ -362,7 +366,7 @@ mod tests {
                 (100, 2, vec![])
             ]
         );
-        // Few connections are no reason for threads that have one each.
+        // Few connections do not need one thread each.
         assert!(
             parts(8, None, &all)
                 .iter()

@@ -1,4 +1,4 @@
-//! What of the engine's and the services' reports is kept. Pure: it moves figures and judges none.
+//! Converts reports of the engine and of services into records. Pure. It judges nothing.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use record::{ContentSeen, Counts, ServiceUse};
 use services::UsageSample;
 use stats::Latencies;
 
-/// What a living service had used by one moment.
+/// Resources that a running service had used at one time.
 pub(super) struct SampledUsage {
     /// Index of its variant.
     pub variant: usize,
@@ -15,7 +15,7 @@ pub(super) struct SampledUsage {
     pub sample: UsageSample,
 }
 
-/// What services used between two samples, of those that are wanted.
+/// Resources that the selected services used between two samples.
 pub(super) fn uses(
     before: &[SampledUsage],
     after: &[SampledUsage],
@@ -33,7 +33,7 @@ pub(super) fn uses(
 fn service_use(name: &str, before: &UsageSample, after: &UsageSample) -> ServiceUse {
     let UsageSample {
         cpu_ns,
-        // Told of the trial as a whole.
+        // Recorded for the trial as a whole.
         cpu_source: _,
         run_delay_ns,
         switches_voluntary,
@@ -44,7 +44,7 @@ fn service_use(name: &str, before: &UsageSample, after: &UsageSample) -> Service
         rss_bytes,
         processes,
         threads,
-        // By `cpu_by_process_since`.
+        // Set by `cpu_by_process_since`.
         cpu_by_process: _,
     } = after;
     ServiceUse {
@@ -63,8 +63,8 @@ fn service_use(name: &str, before: &UsageSample, after: &UsageSample) -> Service
     }
 }
 
-/// The engine's counts as the record keeps them: what came of each request where there are several, with the latencies of the one that
-/// the design chooses by its name in the place of those of all.
+/// Converts the engine's counts: with the outcome of each request if there are several. If the design chooses
+/// a request by name, its latencies replace the latencies of all.
 pub(super) fn kept(mut counts: Counts, endpoint: Option<&str>) -> Counts {
     if let Some(chosen) = counts
         .endpoints
@@ -101,7 +101,7 @@ pub(super) fn kept(mut counts: Counts, endpoint: Option<&str>) -> Counts {
     counts
 }
 
-/// Different contents of a request that are kept: a second one shows that they vary.
+/// Maximum number of different contents of a request in a record. A second one shows that contents vary.
 const CONTENTS_MAX: usize = 2;
 
 /// Adds the contents of a window's sampled responses.

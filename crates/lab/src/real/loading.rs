@@ -1,5 +1,5 @@
-//! What loads a trial, over which way and with what: threads of this process, or generators that are processes of their own. Both do the
-//! same to a service.
+//! The load of a trial: its source, its path and its requests. The source is threads of this process, or
+//! generators in separate processes. Both have the same effect on a service.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use load::{
 };
 use model::{AskedOpen, FailureKind};
 use plan::{Generators, Load, Plan, Secrets, Variant};
-use record::{Counts, GeneratorPart, MachineUse, Slice};
+use record::{Counts, EndReason, GeneratorPart, MachineUse, Slice};
 use services::{Error, NetworkPair};
 
 use super::elsewhere::Elsewhere;
@@ -22,14 +22,14 @@ use crate::LabError;
 use crate::environment::{Failure, Result, SliceSpec};
 use crate::stop::Stop;
 
-/// Connections that were idle for so long are opened anew before a window. Many servers close such (gunicorn after 2 s, Node.js after
-/// 5 s), and a request that is sent just then is lost: by our pause, and not by the service.
+/// Connections that were idle for this time are reopened before a window. Many servers close them (gunicorn
+/// after 2 s, Node.js after 5 s), and a request that is sent at that time is lost because of our pause.
 const IDLE_MAX: Duration = Duration::from_secs(1);
 
-/// Files that Proofload or a service may need beside the sockets of a load.
+/// Files that Proofload or a service may need in addition to the sockets of a load.
 const FILES_BESIDE: u64 = 128;
 
-/// What loads a trial.
+/// The source of a trial's load.
 pub(super) enum Loader {
     /// Threads of this process.
     Here(Generator),
@@ -38,8 +38,8 @@ pub(super) enum Loader {
 }
 
 impl RealEnvironment {
-    /// Gets ready what loads a variant's trial from now on, in open loop or with this seed of which request is sent when. Connections are
-    /// opened by its first window.
+    /// Prepares the load of a variant's trial, in open loop or with this seed for the order of requests. The
+    /// first window opens the connections.
     pub(super) fn loader(
         &mut self,
         variant: &Variant,
@@ -64,7 +64,7 @@ impl RealEnvironment {
             driver: self.driver,
             threads: wanted.clamp(1, spec.connections),
             cpus: cpus.clone(),
-            // At a rate each slice has a seed of its own, or all would begin with the same requests.
+            // Each slice at a rate has its own seed. Otherwise all would begin with the same requests.
             seed: open.map_or(seed, |open| open.seed),
             arrivals: open.map_or(Arrivals::Closed, arrivals),
             ..spec
@@ -72,7 +72,7 @@ impl RealEnvironment {
         self.begun(spec, threads, network)
     }
 
-    /// Whatever generators there are, with this to do from now on, on so many threads of each if that is said.
+    /// The source of load for these requests. `threads` is the number of threads of each generator, if set.
     pub(super) fn begun(
         &mut self,
         spec: LoadSpec,
@@ -89,7 +89,7 @@ impl RealEnvironment {
         }
     }
 
-    /// Has the connections of a trial closed, so that a service that waits for that can end at once.
+    /// Closes the connections of a trial, so that a service that waits for them can end at once.
     pub(super) fn unload(&mut self, loader: Loader) {
         match (loader, &mut self.elsewhere) {
             (Loader::Here(generator), _) => drop(generator),
@@ -99,7 +99,7 @@ impl RealEnvironment {
         }
     }
 
-    /// Has the connections of a trial opened for its next window, which costs its services CPU time.
+    /// Opens the connections of a trial for its next window, which costs its services CPU time.
     pub(super) fn open_connections(&mut self, variant: usize, until: Until) -> Result<()> {
         let living = living_of(&mut self.living, variant)?;
         prepare(&mut living.loader, &mut self.elsewhere, &self.stop, until)?;
@@ -107,23 +107,23 @@ impl RealEnvironment {
         Ok(())
     }
 
-    /// One window of load on connections that are open, without what services and machine used meanwhile.
+    /// Runs one window of load on open connections. Resources of services and machine are not read.
     pub(super) fn loaded(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice> {
         let living = living_of(&mut self.living, variant)?;
         let made = ran(&mut living.loader, &mut self.elsewhere, wanted.until);
         living.idle_since = Some(Instant::now());
         living.services.iter_mut().try_for_each(check_alive)?;
-        // Where nothing is compared what there is counts, and is kept with all its details.
+        // Without a comparison, partial results count and are recorded with all details.
         let alone = self.plan.measure.is_some();
         if self.stop.is_requested() && !alone {
-            return Err(Failure::Interrupted);
+            return Err(Failure::INTERRUPTED);
         }
         let (mut counts, generators) = made?;
         keep_contents(&mut living.contents, &counts);
         for failure in &mut counts.contract_failures {
             let name = match &failure.kind {
                 FailureKind::Header(name) => Some(name.as_str()),
-                // Names what was missing, and has nothing from the response.
+                // The name of the missing part, without any data of the response.
                 FailureKind::LogIn(_) => continue,
                 FailureKind::Status
                 | FailureKind::BodyBytes
@@ -158,7 +158,7 @@ impl RealEnvironment {
         })
     }
 
-    /// One window of a load that belongs to no living trial.
+    /// Runs one window of a load that does not belong to a running trial.
     pub(super) fn run(
         &mut self,
         loader: &mut Loader,
@@ -168,9 +168,9 @@ impl RealEnvironment {
         ran(loader, &mut self.elsewhere, until)
     }
 
-    /// Gives a trial a generator for the window to come: of a closed loop the one it has, unless its connections were idle while other
-    /// trials had their turn; of an open loop a new one, for at a low rate they are idle also within a slice. Those of a new one are
-    /// opened before the window.
+    /// Gives a trial a generator for the next window. A closed loop keeps its generator, unless its
+    /// connections were idle while other trials had their turn. An open loop gets a new one, because at a low
+    /// rate connections are idle even within a slice. New connections are opened before the window.
     pub(super) fn renew_generator(
         &mut self,
         variant: usize,
@@ -204,20 +204,21 @@ impl RealEnvironment {
     }
 }
 
-// How many connections there may be.
+// The limit of the number of connections.
 
 impl RealEnvironment {
-    /// Has the next window of every living trial open its connections anew.
+    /// Makes every running trial reopen its connections before the next window.
     pub(super) fn renew_all(&mut self) {
         for living in &mut self.living {
             living.idle_since = Instant::now().checked_sub(IDLE_MAX).or(living.idle_since);
         }
     }
 
-    /// By the open files that this process and those of the entry may have, whichever are fewer.
+    /// The limit from the open files of this process and of the entry service, whichever is lower.
     pub(super) fn connections_bound(&self, variant: usize) -> Option<(u32, String)> {
         let (_, own) = machine::process::files_limits(std::process::id())?;
-        // A new generator opens its connections while the last one still has its own, and other trials keep theirs.
+        // A new generator opens its connections while the previous one still has its own, and other trials
+        // keep theirs.
         let ours = (own / (self.plan.variants.len() as u64 + 1)).saturating_sub(FILES_BESIDE);
         let ours = (ours, format!("Proofload may open {own} files (ulimit -Hn)"));
         let entry = self
@@ -245,7 +246,7 @@ impl RealEnvironment {
     }
 }
 
-/// Opens the connections that the next window needs.
+/// Opens the connections of the next window.
 fn prepare(
     loader: &mut Loader,
     elsewhere: &mut Option<Elsewhere>,
@@ -263,7 +264,7 @@ fn prepare(
     }
 }
 
-/// The window that was prepared.
+/// Runs the prepared window.
 fn ran(
     loader: &mut Loader,
     elsewhere: &mut Option<Elsewhere>,
@@ -279,34 +280,34 @@ fn ran(
 }
 
 fn not_connected() -> Failure {
-    Failure::Generator("the generators are not connected".into())
+    Failure::generator("the generators are not connected")
 }
 
-/// What the `Host` field names: of a URL that, otherwise the address.
+/// The value of the `Host` header: the authority of a URL, otherwise the address.
 pub(super) fn host(variant: &Variant, address: &Address) -> String {
     let url = variant.entry_service().and_then(plan::Service::url);
     url.map_or_else(|| address.to_string(), plan::Url::authority)
 }
 
-/// What is asked for is to blame, or what the system grants.
+/// Blames the requested load, or the system's limits.
 fn not_started(error: LoadError) -> Failure {
     match error {
-        LoadError::Spec { .. } => Failure::Refused(error.to_string()),
-        LoadError::System(_) => Failure::Generator(error.to_string()),
+        LoadError::Spec { .. } => Failure::refused(error.to_string()),
+        LoadError::System(_) => Failure::generator(error.to_string()),
     }
 }
 
-// The way from the generator to a trial's services: loopback, or a link of the trial's own. Links are made and threads taken to their ends;
-// what is started there is the caller's business.
+// The path from the generator to a trial's services: loopback, or a link of the trial. Links are created and
+// threads moved to their ends. The caller starts services there.
 
-/// Longest wait for a connection to open, over loopback.
+/// Timeout for opening a connection over loopback.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// The same from other machines: a packet that is lost on the way is sent again after 1 s, and then after 2 s.
+/// Timeout from other machines: a lost packet is sent again after 1 s, and then after 2 s.
 const CONNECT_TIMEOUT_ELSEWHERE: Duration = Duration::from_secs(5);
 /// Bytes that opening a connection sends in one direction: some frames without content.
 const CONNECT_BYTES: u64 = 200;
 
-/// The link that a load asks for; `None` is loopback.
+/// The link of a load. `None` is loopback.
 pub(super) fn network(load: &Load) -> Result<Option<NetworkPair>> {
     load.network
         .as_ref()
@@ -315,7 +316,8 @@ pub(super) fn network(load: &Load) -> Result<Option<NetworkPair>> {
         .map_err(no_way)
 }
 
-/// Does `job` where the client is. The generator's threads and connections, made there, stay there.
+/// Runs `job` at the client's end. Threads and connections of the generator that are created there stay
+/// there.
 pub(super) fn at_client<T>(
     network: Option<&NetworkPair>,
     job: impl FnOnce() -> Result<T>,
@@ -327,7 +329,7 @@ pub(super) fn at_client<T>(
     job()
 }
 
-/// Does `job` where the services are, so that they stay there. Looks at whether they are ready have no link to cross.
+/// Runs `job` at the services' end, so that they stay there. Readiness checks do not cross a link.
 pub(super) fn at_services<T>(
     network: Option<&NetworkPair>,
     job: impl FnOnce() -> Result<T>,
@@ -339,8 +341,8 @@ pub(super) fn at_services<T>(
     job()
 }
 
-/// How long a connection may take to open: two round trips more on a link, and the time that it takes to carry the
-/// first frames of all connections, which are opened within a second.
+/// Timeout for opening a connection. On a link two round trips are added, and the time for the first frames
+/// of all connections, which are opened within a second.
 pub(super) fn connect_timeout(load: &Load, generators: &Generators) -> Duration {
     let without = if generators.is_elsewhere() {
         CONNECT_TIMEOUT_ELSEWHERE
@@ -358,15 +360,16 @@ pub(super) fn connect_timeout(load: &Load, generators: &Generators) -> Duration 
 }
 
 fn no_way(error: Error) -> Failure {
-    Failure::Generator(format!("{error}{}", hinted(error.hint())))
+    Failure::generator(format!("{error}{}", hinted(error.hint())))
 }
 
-// The plan's load in the engine's words: with the rows of values, bodies and authorities that its files have, and secrets filled in.
+// Converts the plan's load for the engine: reads values, bodies and authorities from files, and fills in
+// secrets.
 
 /// The load of a variant on this address, in closed loop on one thread.
 fn spec(plan: &Plan, variant: &Variant, address: &Address) -> Result<LoadSpec> {
     let load = &variant.load;
-    // Each field is named, so that none is forgotten on its way to the engine.
+    // All fields are named, so that none is forgotten.
     let Load {
         connections,
         timeout,
@@ -375,13 +378,13 @@ fn spec(plan: &Plan, variant: &Variant, address: &Address) -> Result<LoadSpec> {
         keep_alive,
         sources,
         sample_every,
-        // By whoever starts it.
+        // Set by the caller that starts it.
         threads: _,
-        // By `requests` and `users`.
+        // Set by `requests` and `users`.
         requests: _,
         cookies: _,
         think: _,
-        // By whoever asks for open loop, makes the link, or chose the connections.
+        // Set by callers that request open loop, create the link, or chose the connections.
         rate_per_s: _,
         network: _,
         connections_typed: _,
@@ -403,16 +406,16 @@ fn spec(plan: &Plan, variant: &Variant, address: &Address) -> Result<LoadSpec> {
     })
 }
 
-/// Checks that the load of every variant can be sent, without starting anything: its files are read, and its requests rendered. Addresses to
-/// connect from are checked when it is sent.
+/// Checks that the load of every variant can be sent, without starting anything: reads its files and renders
+/// its requests. Source addresses are checked when the load is sent.
 ///
 /// # Errors
-/// [`LabError::Refused`], with the first file or value that cannot be used.
+/// [`EndReason::LoadRefused`], with the first file or value that cannot be used.
 pub fn check_load(plan: &Plan) -> Result<(), LabError> {
-    // Where services will listen is not known yet, and makes no difference here.
+    // The addresses of services are unknown here, and have no effect.
     let address = Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
     let check = |variant: &Variant| {
-        // Generators elsewhere, or at a link's other end, have addresses of their own.
+        // Generators on other machines, or at the other end of a link, have their own addresses.
         let spec = LoadSpec {
             sources: Vec::new(),
             ..spec(plan, variant, &address)?
@@ -428,14 +431,16 @@ pub fn check_load(plan: &Plan) -> Result<(), LabError> {
         .into_iter()
         .find_map(|(_, variants)| check(variants[0]).err());
     failure.map_or(Ok(()), |failure| {
-        Err(LabError::Refused(plan.secrets.hide(&failure.to_string())))
+        Err(LabError::Failed(EndReason::LoadRefused(
+            plan.secrets.hide(&failure.to_string()),
+        )))
     })
 }
 
-/// What a variant sends again and again, to the host and port that its `Host` field shall name.
+/// The repeated requests of a variant, with this `Host` header.
 ///
 /// # Errors
-/// [`Failure::Refused`], with what is wrong with a file.
+/// [`EndReason::LoadRefused`], with the problem of a file.
 pub(super) fn requests(load: &Load, host: &str, secrets: &Secrets) -> Result<Vec<RequestSpec>> {
     let all = load
         .requests
@@ -446,7 +451,7 @@ pub(super) fn requests(load: &Load, host: &str, secrets: &Secrets) -> Result<Vec
         .collect()
 }
 
-/// What it sends once for each user, and what else users have.
+/// The requests that each user sends once, and the other properties of users.
 fn users(load: &Load, host: &str, secrets: &Secrets) -> Result<Users> {
     let first = load
         .requests
@@ -477,13 +482,13 @@ fn one(load: &Load, index: usize, host: &str, secrets: &Secrets) -> Result<Reque
         body_file,
         values,
         expect,
-        // By the function `name`.
+        // Set by the function `name`.
         name: _,
-        // By `users`.
+        // Set by `users`.
         once: _,
         capture: _,
     } = request;
-    // With rows of values, and where something was captured, braces are read once more.
+    // With rows of values, or after a capture, braces are parsed again.
     let is_template = values.is_some() || !load.captured_before(index).is_empty();
     let filled = |text: &str| secrets.fill_request(text, is_template);
     let path = filled(path);
@@ -507,7 +512,7 @@ fn one(load: &Load, index: usize, host: &str, secrets: &Secrets) -> Result<Reque
     })
 }
 
-/// What reports call it. Without a name that is the path that is sent, unless there is a secret in it.
+/// The name in reports. Without a name it is the path, unless that contains a secret.
 fn name(request: &plan::Request, sent: &str) -> String {
     let kept = plan::masked(None, &request.path);
     if request.name.is_empty() && kept != sent {
@@ -516,10 +521,10 @@ fn name(request: &plan::Request, sent: &str) -> String {
     request.name.clone()
 }
 
-/// TLS with the authorities and the client certificate of its files.
+/// TLS with the authorities and the client certificate from files.
 ///
 /// # Errors
-/// [`Failure::Refused`], if that cannot be read.
+/// [`EndReason::LoadRefused`], if a file cannot be read.
 pub(super) fn tls(tls: &plan::Tls) -> Result<TlsSpec> {
     let plan::Tls {
         ca,
@@ -551,7 +556,7 @@ pub(super) fn tls(tls: &plan::Tls) -> Result<TlsSpec> {
     })
 }
 
-/// Reads rows of values; the end of the file's name says in which form.
+/// Reads rows of values. The extension of the file determines the format.
 fn values(file: &Path) -> Result<Values> {
     let is_csv = file.extension().is_some_and(|end| end == "csv");
     let bytes = read(file)?;
@@ -560,10 +565,10 @@ fn values(file: &Path) -> Result<Values> {
     } else {
         Values::jsonl(&bytes)
     };
-    rows.map_err(|error| Failure::Refused(format!("values {}: {error}", file.display())))
+    rows.map_err(|error| Failure::refused(format!("values {}: {error}", file.display())))
 }
 
 fn read(file: &Path) -> Result<Vec<u8>> {
     plan::read_file(file, plan::LOAD_FILE_BYTES_MAX)
-        .map_err(|error| Failure::Refused(format!("cannot read {}: {error}", file.display())))
+        .map_err(|error| Failure::refused(format!("cannot read {}: {error}", file.display())))
 }

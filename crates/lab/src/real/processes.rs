@@ -1,7 +1,7 @@
-//! The processes of a trial's services in the record's words, and whoever else listens on their ports.
+//! The processes of a trial's services, as recorded, and other processes that listen on their ports.
 //!
-//! It keeps what was seen and judges nothing. Of environments it keeps only what the experiment is about, or what turns profilers on:
-//! the rest is nobody's business.
+//! It judges nothing. From environments it records only the experiment's variables and those that turn
+//! profilers on, because the rest is private.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
@@ -16,23 +16,26 @@ use services::{CpuSource, Listening, Running, ServiceProcesses, WatchedProcesses
 use super::RealEnvironment;
 use super::keeping::cpu_source;
 
-/// Processes of a service that are kept.
+/// Maximum number of processes of a service in a record.
 pub(super) const PROCESSES_MAX: usize = 64;
-/// Of a command line, in bytes.
+/// Maximum length of a command line, in bytes.
 pub(super) const COMMAND_BYTES_MAX: usize = 512;
-/// Between two looks at somebody else's socket. A worker that ends just then may be taken for a stranger, but not twice.
+/// Time between two checks of a foreign socket. A worker that ends meanwhile may be taken for a foreign
+/// process, but not twice.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// What is kept of the environments of a service's processes.
+/// The part of the environments of a service's processes that is recorded.
 #[derive(Default)]
 pub(super) struct ProcessWatch {
     names: BTreeSet<String>,
-    /// Values that the plan gives variables of these names, and the words of its commands, as they are kept: nobody's secret.
+    /// Values that the plan gives variables of these names, and the words of its commands, as recorded. They
+    /// are not secret.
     given: BTreeSet<(String, String)>,
 }
 
 impl ProcessWatch {
-    /// The variables that any variant sets for this service, by `env` or in its command, and those that change what runs from outside.
+    /// Variables that any variant sets for this service, by `env` or in its command, and variables that
+    /// change a program from outside.
     pub fn of(plan: &Plan, service: &str) -> ProcessWatch {
         let services = plan.variants.iter().flat_map(|variant| &variant.services);
         let services = services.filter(|other| other.name == service);
@@ -56,7 +59,7 @@ impl ProcessWatch {
         ProcessWatch { names, given }
     }
 
-    /// A variable as it is kept. What came from elsewhere, the shell that Proofload was started in for example, may be a secret.
+    /// A variable as recorded. A value from elsewhere, such as the shell of Proofload, may be a secret.
     fn told(&self, name: &str, value: &str) -> String {
         let given = self
             .given
@@ -76,12 +79,12 @@ impl ProcessWatch {
     }
 }
 
-/// A value as its process gets it; one with placeholders as it was written.
+/// A value as its process gets it. A value with placeholders is returned as written.
 fn literal(value: String) -> String {
     plan::fill(&value, |_| None).unwrap_or(value)
 }
 
-/// The variable that a word such as `NODE_ENV=production` sets, and to what.
+/// The variable and value of a word such as `NODE_ENV=production`.
 fn assigned(word: &str) -> Option<(String, String)> {
     let (name, value) = word
         .trim_matches(['\'', '"', '(', ')', ';'])
@@ -93,7 +96,7 @@ fn assigned(word: &str) -> Option<(String, String)> {
 }
 
 impl RealEnvironment {
-    /// A service that is ready, with its processes. To be called where its network is.
+    /// A ready service with its processes. Call it in the service's network.
     pub(super) fn started(&self, service: &mut Running) -> ServiceStarted {
         let watch = &self.watches[&service.name];
         ServiceStarted {
@@ -111,7 +114,7 @@ impl RealEnvironment {
     }
 }
 
-/// What ran already and may be seen, as what was started is kept.
+/// Records a running service that can be observed, like a started one.
 pub(super) fn watched(
     service: &str,
     watched: &WatchedProcesses,
@@ -134,8 +137,8 @@ pub(super) fn watched(
     }
 }
 
-/// The processes of each service, and in words who else listens on their ports, and on which further ports a service came to listen. To be
-/// called where the services' network is.
+/// The processes of each service, the other processes that listen on their ports, and the ports on which a
+/// service began to listen later. Call it in the services' network.
 pub(super) fn at_end(
     services: &[Running],
     watches: &BTreeMap<String, ProcessWatch>,
@@ -190,7 +193,7 @@ fn kept(sight: &ServiceProcesses, watch: &ProcessWatch, secrets: &Secrets) -> Ve
         .collect()
 }
 
-/// At most so many bytes of a command line as it is kept. Secrets are masked before anything is cut off, or half of one would stay.
+/// Cuts a command line as recorded. Secrets are masked first, because a cut secret would not be recognized.
 pub(super) fn command_line(argv: &[String], secrets: &Secrets, bytes: usize) -> String {
     let mut line = secrets.mask_words(argv).join(" ");
     cut_bytes(&mut line, bytes);
@@ -227,7 +230,7 @@ b = { api.command = ["env", "LD_PRELOAD=j.so", "-u", "GONE", "node", "a=/b"] }
             "{found:?}"
         );
         assert_eq!(found.iter().filter(|name| *name == "LD_PRELOAD").count(), 1);
-        // What the plan does not say is not told: it may come from the user's own shell.
+        // A variable that the plan does not set may come from the user's own shell.
         for (name, value) in [("MODE", "a"), ("POOL", "4"), ("CFG", "a=1 {}")] {
             assert_eq!(watch.told(name, value), value);
         }

@@ -1,13 +1,12 @@
-//! The services of a trial from their start to their end.
-//!
-//! It starts, asks and stops in the order that the plan gives, and decides nothing else. Where they listen follows from who asks for them.
+//! The services of a trial from start to end, in the order of the plan. It decides nothing else. The caller
+//! chooses their addresses.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Instant;
 
 use plan::{Service, Variant};
-use record::{TrialEnded, WorkersLost};
+use record::{EndReason, TrialEnded, WorkersLost};
 use services::{AgentHostFolder, Blame, Error, Placement, Ports, Running};
 
 use super::deployed::LoadedTarget;
@@ -16,7 +15,8 @@ use super::{LOGS, LOOPBACK, LivingTrial, RealEnvironment, file_name_of, hinted, 
 use crate::environment::{Failure, Result, Start};
 
 impl RealEnvironment {
-    /// Starts all services of a variant, those that are needed first. `entry` is where the entry must listen.
+    /// Starts all services of a variant, dependencies first. `entry` is the listen address of the entry
+    /// service.
     pub(super) fn start_services(
         &self,
         start: Start,
@@ -45,7 +45,7 @@ impl RealEnvironment {
                 placement.ready_response = variant.ready_response();
             }
             let no_agent =
-                |error| Failure::Service(format!("the agent's folder cannot be made: {error}"));
+                |error| Failure::service(format!("the agent's folder cannot be made: {error}"));
             placement.agent = start
                 .capture
                 .map(|_| AgentHostFolder::new())
@@ -61,8 +61,8 @@ impl RealEnvironment {
         Ok(services)
     }
 
-    /// The processors that a service starts with. If they are chosen by what services use, it starts with all in every block, because
-    /// programs count the processors when they start.
+    /// The processors that a service starts with. If they are chosen by use, it starts with all of them in
+    /// every block, because programs count processors when they start.
     fn cpus_at_start(&self) -> &Vec<usize> {
         if self.apart.is_empty() {
             &self.division.services
@@ -79,17 +79,19 @@ impl RealEnvironment {
         service.confine(&self.division.services).map_err(failed)
     }
 
-    /// A start that was cancelled although the user did not ask for it took longer than it may.
+    /// A start that was cancelled without the user's request took longer than permitted.
     pub(super) fn out_of_patience(&self, failure: Failure) -> Failure {
         match failure {
-            Failure::Interrupted if !self.stop.is_requested() => Failure::OutOfBudget,
+            Failure::End(EndReason::Interrupted) if !self.stop.is_requested() => {
+                Failure::OutOfBudget
+            }
             failure => failure,
         }
     }
 
     /// Free ports for all services.
     fn ports(&self, variant: &Variant) -> Result<Ports> {
-        // A port that any variant was seen to listen on is given to none as its PORT.
+        // No service gets a PORT that a service of any variant was found to listen on.
         let is_seen = |chosen: &Ports| {
             let services = self
                 .plan
@@ -109,7 +111,7 @@ impl RealEnvironment {
         }
     }
 
-    /// Stops the services of a trial, and tells what was seen of them at the end.
+    /// Stops the services of a trial, and returns their state at the end.
     pub(super) fn stopped(&mut self, living: LivingTrial) -> TrialEnded {
         let LivingTrial {
             block,
@@ -126,7 +128,7 @@ impl RealEnvironment {
             .iter()
             .map(|service| (service.name.as_str(), service.workers_lost()));
         let lost = lost.chain(watched.map(|(service, seen)| (service, seen.lost())));
-        // Who goes on with fewer workers, or with new ones, is not what was to be measured.
+        // A service with fewer or replaced workers is not the one that was to be measured.
         let lost = lost.filter(|(_, lost)| *lost > 0);
         let workers_lost = lost
             .map(|(service, lost)| WorkersLost {
@@ -141,11 +143,11 @@ impl RealEnvironment {
                 &self.plan.secrets,
             ))
         };
-        // Who cannot get there has nothing to tell of it; the rest is told all the same.
+        // If their network cannot be entered, only this part is missing.
         let look = at_services(network.as_ref(), look);
         let (processes_by_service, strangers_listening, late_ports) = look.unwrap_or_default();
         let pods = loaded.as_ref().and_then(LoadedTarget::pods);
-        // The connections go first, so that a service that waits for them to close can end at once.
+        // Connections are closed first, so that a service that waits for them can end at once.
         self.unload(loader);
         let peak = |service: &Running| (service.name.clone(), service.peak_memory());
         let mut peak_rss_bytes_by_service: BTreeMap<String, u64> =
@@ -165,7 +167,7 @@ impl RealEnvironment {
             contents,
             ..TrialEnded::default()
         };
-        // The entry first, then what it needs.
+        // The entry first, then its dependencies.
         for service in services.into_iter().rev() {
             let name = service.name.clone();
             let stopped = service.stop();
@@ -183,7 +185,7 @@ impl RealEnvironment {
     }
 }
 
-/// Where each service listens: on loopback but for the entry, unless it was found elsewhere.
+/// The listen address of each service: loopback except for the entry, unless it was found elsewhere.
 fn addresses(variant: &Variant, entry: IpAddr) -> BTreeMap<String, IpAddr> {
     let found = |service: &Service| service.command().and_then(|command| command.address);
     let default = |service: &Service| {
@@ -201,26 +203,26 @@ fn addresses(variant: &Variant, entry: IpAddr) -> BTreeMap<String, IpAddr> {
         .collect()
 }
 
-/// A target's error with the service's last words and a hint, as people need it.
+/// The failure of a service, with its last output and a hint.
 pub(super) fn failed(error: Error) -> Failure {
-    failed_as(Failure::Service, error)
+    failed_as(EndReason::ServiceFailed, error)
 }
 
-/// The same of what is no service.
-pub(super) fn failed_as(what: fn(String) -> Failure, error: Error) -> Failure {
+/// The failure of a step that is not a service, with its last output and a hint.
+pub(super) fn failed_as(what: fn(String) -> EndReason, error: Error) -> Failure {
     if *error.blame() == Blame::Cancelled {
-        return Failure::Interrupted;
+        return Failure::INTERRUPTED;
     }
     let last_words = last_words(error.tail().unwrap_or_default());
-    what(format!("{error}{last_words}{}", hinted(error.hint())))
+    Failure::End(what(format!("{error}{last_words}{}", hinted(error.hint()))))
 }
 
-/// A service that ended while it was loaded is a failure, however many requests it answered.
+/// Fails if a service ended during the load, regardless of its responses.
 pub(super) fn check_alive(service: &mut Running) -> Result<()> {
     let Some(exit) = service.exited() else {
         return Ok(());
     };
-    Err(Failure::Service(format!(
+    Err(Failure::service(format!(
         "service {} ended with {exit} while it was loaded{}",
         service.name,
         last_words(&service.tail())
@@ -235,7 +237,7 @@ pub(super) fn last_words(tail: &str) -> String {
     format!("\n  its last output:{lines}")
 }
 
-/// How the names of a trial's logs begin.
+/// Prefix of the names of a trial's logs.
 fn place(start: Start) -> String {
     match start.capture {
         None => format!("block-{:02}", start.block),

@@ -1,7 +1,7 @@
-//! What each request of a load gets before any load: responses looked at whole, so that they can be held against what was declared and
-//! against those of other variants.
+//! Complete responses to each request of a load before the load, to compare with the contract and with other
+//! variants.
 //!
-//! It sends a few requests and judges nothing. A method that may change what later answers are is not sent.
+//! It sends a few requests and judges nothing. Methods that may change later responses are not sent.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -16,27 +16,28 @@ use super::RealEnvironment;
 use super::loading::{at_client, host, requests};
 use crate::environment::Result;
 
-/// Requests of a mix that are looked at.
+/// Maximum number of requests of a mix to check.
 const REQUESTS_MAX: usize = 8;
-/// The longest that all looks at a trial may take together, and the longest that one waits unless the load gives up earlier.
+/// Timeout for all checks of a trial, and for each unless the load's timeout is shorter.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// After a response that took longer there is no second look, and none at later trials of the variant.
+/// After a slower response there is no second check, and none in later trials of the variant.
 const SLOW: Duration = Duration::from_secs(1);
-/// Who waits longer than this for a response expects so much work behind it that a few more would show in what is measured, the peak
-/// of memory for one; and what is given up after [`PATIENCE`] would still be at work when the load begins.
+/// Maximum timeout of a load whose responses are fetched. A longer one announces responses that cost so much
+/// work that a few more would change what is measured, such as peak memory. A request that is given up after
+/// [`PATIENCE`] would still be in progress when the load begins.
 const TIMEOUT_MAX: Duration = Duration::from_secs(30);
-/// Of a header's value, in bytes.
+/// Maximum length of a header's value, in bytes.
 const VALUE_BYTES_MAX: usize = 256;
 
 impl RealEnvironment {
-    /// What the requests of a trial's load get, unless its variant is known to take long.
+    /// Fetches the responses of a trial's requests, unless its variant is known to be slow.
     pub(super) fn witnesses(
         &mut self,
         variant: usize,
         address: &Address,
         network: Option<&NetworkPair>,
     ) -> Result<Vec<Witness>> {
-        // Who asks for no warm-up measures what the first request costs.
+        // Without a warm-up the first request is part of the measurement.
         let cold = self
             .plan
             .design
@@ -68,7 +69,7 @@ impl RealEnvironment {
     }
 }
 
-/// Where a look can be had, which is over HTTP/1.1 and TCP without TLS.
+/// The address from which responses can be fetched: HTTP/1.1 over TCP without TLS. `None` if they cannot.
 pub(super) fn plain(load: &plan::Load, address: &Address) -> Option<SocketAddr> {
     let is_plain = match load.protocol {
         Protocol::Http1 { .. } => load.tls.is_none(),
@@ -80,8 +81,9 @@ pub(super) fn plain(load: &plan::Load, address: &Address) -> Option<SocketAddr> 
     }
 }
 
-/// Looks at the responses to a load's requests, and with `codings` whether they would be compressed for a client that accepts it.
-/// `cancelled` is asked before each. Also whether it took so long that later trials of the variant are better left alone.
+/// Fetches the responses of a load's requests. With `codings` also checks whether they would be compressed
+/// for a client that accepts it. `cancelled` is called before each. Also returns whether it was too slow for
+/// later trials.
 fn look(
     load: &plan::Load,
     (address, host): (SocketAddr, &str),
@@ -120,7 +122,7 @@ pub(super) fn is_harmless(request: &RequestSpec) -> bool {
     matches!(request.method.as_str(), "GET" | "HEAD")
 }
 
-/// Without an answer there is nothing to tell: the load will show what is wrong.
+/// Without a response nothing is recorded. The load will show the problem.
 fn witness(
     request: &RequestSpec,
     address: SocketAddr,
@@ -138,13 +140,13 @@ fn witness(
     Some(told(request, first, second.as_ref(), secrets))
 }
 
-/// The coding that a response has if the request accepts gzip; see [`Witness::coding_on_request`].
+/// The coding of the response if the request accepts gzip; see [`Witness::coding_on_request`].
 fn coding_on_request(seen: &Witness, request: &RequestSpec, address: SocketAddr) -> Option<String> {
     let is_coded = seen
         .headers
         .iter()
         .any(|(name, _)| header::is_same(name, "content-encoding"));
-    // One that is not known to repeat may have taken long.
+    // A response that is not known to repeat may have been slow.
     if !seen.repeats || is_coded || seen.accept_encoding.is_some() {
         return None;
     }
@@ -172,7 +174,7 @@ fn told(
         .collect();
     let field = |(name, value): (String, String)| {
         let name = header::key(&name);
-        // Without what may be the key to somebody's session.
+        // Without headers that may contain a session key.
         let mut value = secrets.mask(Some(&name), &value);
         model::text::cut_bytes(&mut value, VALUE_BYTES_MAX);
         (name, value)
@@ -291,7 +293,7 @@ mod tests {
 
     #[test]
     fn what_changes_things_or_may_take_long_is_not_sent_and_nothing_is_after_the_user_stopped() {
-        // Whoever connects to it would wait for ever.
+        // A client would wait for ever.
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its address");
         listener.set_nonblocking(true).expect("a socket");

@@ -327,7 +327,10 @@ fn captures_alone_measure_no_block_and_end_with_what_fails() {
 
     let mut environment = Simulated::new(7, &[0.0, 0.2]).failing(Fault::NeverStartsCaptured);
     let (record, result) = alone(&mut environment);
-    assert!(matches!(result, Err(LabError::Service(_))), "{result:?}");
+    assert!(
+        matches!(result, Err(LabError::Failed(EndReason::ServiceFailed(_)))),
+        "{result:?}"
+    );
     assert!(
         matches!(reason(&record), EndReason::ServiceFailed(_)),
         "{:?}",

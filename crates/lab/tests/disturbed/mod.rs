@@ -268,7 +268,7 @@ fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
             }),
             None
         );
-        let half = Some("other processes used 50 % of the processors' time".to_owned());
+        let half = Some("other processes used 50 % of the CPU time".to_owned());
         assert_eq!(of(turns, 2, others), half);
         let all = Some("a quota of CPU time held the run back for 100 % of the time".to_owned());
         assert_eq!(of(turns, 2, held), all);
@@ -278,7 +278,7 @@ fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
     // In this environment only the generator is pinned, to one of them.
     assert_eq!(
         of(true, 0, others),
-        Some("other processes used 100 % of the processors' time".to_owned())
+        Some("other processes used 100 % of the CPU time".to_owned())
     );
     let empty = Block {
         trials: Vec::new(),

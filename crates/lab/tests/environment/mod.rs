@@ -215,7 +215,7 @@ impl Environment for Simulated {
             }]
         };
         match (self.fault, self.gone.take()) {
-            (Some(Fault::NoGenerators), _) => Err(Failure::Generator("ssh://b: no route".into())),
+            (Some(Fault::NoGenerators), _) => Err(Failure::generator("ssh://b: no route")),
             (Some(Fault::LosesGeneratorForGood(_)), Some(why)) => Err(Failure::GeneratorsLost(
                 lost(&format!("{why}, and could not be had back: no route")),
             )),
@@ -247,7 +247,9 @@ impl Environment for Simulated {
         // Longer than any budget here.
         self.clock_s += 1e4;
         if matches!(self.fault, Some(Fault::NoData)) {
-            return Err(Failure::Preparation("no space left".into()));
+            return Err(Failure::End(EndReason::PreparationFailed(
+                "no space left".into(),
+            )));
         }
         Ok(Prepared {
             name: step.name.clone(),
@@ -278,15 +280,13 @@ impl Environment for Simulated {
             return Err(Failure::OutOfBudget);
         }
         if matches!(self.fault, Some(Fault::NeverStarts)) && start.variant == 1 {
-            return Err(Failure::Service("variant 1 does not start".into()));
+            return Err(Failure::service("variant 1 does not start"));
         }
         if matches!(self.fault, Some(Fault::NeverStartsCaptured))
             && start.capture.is_some()
             && start.variant == 1
         {
-            return Err(Failure::Service(
-                "variant 1 does not start with an agent".into(),
-            ));
+            return Err(Failure::service("variant 1 does not start with an agent"));
         }
         let mut luck = self.normal() * BETWEEN_SD;
         if let Some(queue) = self.queues.get(start.variant).copied() {
@@ -333,12 +333,12 @@ impl Environment for Simulated {
         let luck = luck + self.normal() * WITHIN_SD;
         let mut made = match self.fault {
             Some(Fault::DiesInBlock(dies)) if dies == block && variant == 1 => {
-                return Err(Failure::Service(format!(
+                return Err(Failure::service(format!(
                     "variant 1 died{}",
                     self.last_words
                 )));
             }
-            Some(Fault::Interrupt(at)) if at == block => return Err(Failure::Interrupted),
+            Some(Fault::Interrupt(at)) if at == block => return Err(Failure::INTERRUPTED),
             Some(fault) if kind == SliceKind::Measured && fault.loses_generator(block) => {
                 let why = "generator ssh://b ended before it had answered".to_owned();
                 self.gone = Some(why.clone());
@@ -436,12 +436,12 @@ impl Environment for Simulated {
         assert_eq!(self.living.len(), 1, "who is captured is alone");
         match self.fault {
             Some(Fault::DiesCaptured(of, what)) if (of, what, 1) == (round, kind, variant) => {
-                return Err(Failure::Service(format!(
+                return Err(Failure::service(format!(
                     "variant 1 died{}",
                     self.last_words
                 )));
             }
-            Some(Fault::InterruptCaptured(of)) if of == round => return Err(Failure::Interrupted),
+            Some(Fault::InterruptCaptured(of)) if of == round => return Err(Failure::INTERRUPTED),
             _ => {}
         }
         let start_ns = (self.clock_s * 1e9) as u64;

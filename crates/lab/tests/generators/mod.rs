@@ -141,7 +141,9 @@ fn one_that_is_lost_for_good_ends_the_run_with_what_there_is() {
         let why =
             "generator ssh://b ended before it had answered, and could not be had back: no route";
         assert_eq!(reason(&record), &EndReason::GeneratorFailed(why.into()));
-        assert!(matches!(result, Err(LabError::Generator(said)) if said == why));
+        assert!(
+            matches!(result, Err(LabError::Failed(EndReason::GeneratorFailed(said))) if said == why)
+        );
         assert_eq!(record.blocks_kept(), block - 1);
         let lost: Vec<u32> = record
             .generators_lost
@@ -166,7 +168,7 @@ fn one_that_is_lost_for_good_ends_the_run_with_what_there_is() {
 fn one_that_is_lost_all_the_time_ends_the_run_too() {
     let mut environment = environment(7, 0.2).failing(Fault::LosesGenerator(|_| true));
     let (record, result) = run(shared(), 7, &mut environment);
-    let Err(LabError::Generator(said)) = result else {
+    let Err(LabError::Failed(EndReason::GeneratorFailed(said))) = result else {
         panic!("{result:?}")
     };
     assert!(said.contains("dropped so far: 4 blocks"), "{said}");
@@ -193,7 +195,9 @@ fn one_that_was_gone_between_two_blocks_costs_none() {
 fn nothing_starts_where_generators_cannot_be_had() {
     let mut environment = environment(7, 0.2).failing(Fault::NoGenerators);
     let (record, result) = run(shared(), 7, &mut environment);
-    assert!(matches!(result, Err(LabError::Generator(said)) if said == "ssh://b: no route"));
+    assert!(
+        matches!(result, Err(LabError::Failed(EndReason::GeneratorFailed(said))) if said == "ssh://b: no route")
+    );
     assert_eq!(
         reason(&record),
         &EndReason::GeneratorFailed("ssh://b: no route".into())

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use plan::{Metric, Plan, PlannedRate, Ready, Service, ServiceCommand, ServiceSource};
-use proofload_lab::{BlockTiming, Turn};
+use proofload_lab::{BlockTiming, BudgetLeft, MeasuredTimes, ResponseTimes, Turn, next};
 use record::{EndReason, Record, SliceKind, Trial};
 
 use crate::environment::{Simulated, assert_in_budget, finished, found, plan, reason};
@@ -145,10 +145,21 @@ fn whatever_is_asked_settings_stay_within_their_bounds() {
                 plan.design.budget = Duration::from_secs(budget_s);
                 let first = BlockTiming::first(&plan);
                 for gap_s in [0.0, 0.003, 0.1, 2.0, 1e6] {
-                    for settings in [
-                        first,
-                        first.with_slices_for(&plan.design, plan.variants.len(), gap_s),
-                    ] {
+                    let responses = ResponseTimes {
+                        drain_s: gap_s,
+                        lead_s: 0.0,
+                        waited_s: 0.0,
+                        start_s: 1.0,
+                    };
+                    let budget = BudgetLeft {
+                        seconds: budget_s as f64,
+                        // The budget shortens slices only before that.
+                        blocks_kept: 1,
+                        variants,
+                        warm_up_max_s: None,
+                    };
+                    let warm = MeasuredTimes::WarmUps(&responses);
+                    for settings in [first, next(first, &plan.design, warm, budget)] {
                         assert!(
                             (0.02..=settings.slice_s).contains(&settings.turn_s),
                             "{settings:?}"

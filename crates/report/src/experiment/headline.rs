@@ -87,20 +87,8 @@ pub(crate) fn state(record: &Record, conclusion: &Conclusion) -> RunState {
 
 /// The failure that ended the run, if any.
 fn failed(reason: &EndReason) -> Option<String> {
-    let what = match reason {
-        EndReason::LoadRefused(_) => "the load cannot be sent",
-        EndReason::ServiceFailed(_) => "a service failed",
-        EndReason::PreparationFailed(_) => "data that services need could not be made",
-        EndReason::GeneratorFailed(_) => "the load generator failed",
-        EndReason::Decided
-        | EndReason::LastLook
-        | EndReason::BudgetSpent
-        | EndReason::BudgetTooSmall { .. }
-        | EndReason::Measured
-        | EndReason::Interrupted
-        | EndReason::Void(_) => return None,
-    };
-    Some(format!("{what}: {}", in_one_line(reason.failure()?)))
+    let what = in_one_line(reason.failure()?);
+    Some(format!("{}: {what}", reason.failed_part()))
 }
 
 fn in_one_line(text: &str) -> String {
