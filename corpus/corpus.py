@@ -115,7 +115,7 @@ def damage(records: Path) -> None:
     damaged("no-header", lambda folder: (folder / "record.json").unlink())
     damaged("spoilt-header", edit("record.json", lambda text: text[:100]))
     damaged("newer-version", edit("record.json", lambda text: re.sub(rb'"version": \d+', b'"version": 99', text)))
-    damaged("earlier-build", edit("record.json", lambda text: re.sub(rb'"made_by": "[a-z_]+",', b"", text)))
+    damaged("earlier-build", edit("record.json", lambda text: re.sub(rb'"seed": \d+,', b"", text, count=1)))
     damaged("not-text", edit("events.jsonl", lambda text: b"\xff\xfe" + text))
 
 

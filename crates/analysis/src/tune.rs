@@ -13,6 +13,7 @@ mod procedure;
 mod screening;
 mod setting;
 mod step;
+mod step_plan;
 
 pub use catalogue::{Catalogue, Chosen, Runtime, ServiceFacts, Wish};
 pub use overlay::{LEVEL, experiment};
@@ -22,6 +23,7 @@ pub use step::{
     Confirmation, EffectEstimate, LevelRow, Purpose, RowFigures, StepOutcome, TooShort, TuneSpec,
     TuneStep, confirmed, figures, same_work,
 };
+pub use step_plan::{StepConditions, StepTimes, on_ports_of, step_plan};
 
 /// The service in front of others when nginx is tried.
 pub const NGINX: &str = "tune-nginx";

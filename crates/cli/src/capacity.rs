@@ -4,17 +4,12 @@
 use std::path::Path;
 
 use clap::Args;
-use plan::{DraftSetting, Limit};
+use plan::{FlagSetting, Limit};
 
 use crate::compare::{self, Aim, CompareArgs};
 use crate::exit::CliError;
 use crate::experiment::{self, Experiment};
-use crate::run::{self, RunFlags};
-
-/// Connections of `tune` at a rate: twice the number in flight at 2,500 requests per second and a limit of 50
-/// ms. There must only be enough: while the machine stalls, each due request needs its own connection, or the
-/// wait for one is measured (V12).
-pub const CONNECTIONS: u32 = 256;
+use crate::run::ExperimentJob;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -60,7 +55,7 @@ pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
     if let [file] = args.compare.what.as_slice()
         && experiment::is_named(file)
     {
-        return of_file(Path::new(file), args, limits);
+        return of_file(Path::new(file), args, &limits);
     }
     let typed: Vec<String> = args
         .slo
@@ -72,7 +67,7 @@ pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
         "How many requests a second within {}?",
         slo.join(" and ")
     ));
-    let settings = vec![DraftSetting::new(&["design", "slo"], slo, typed.join(" "))];
+    let settings = vec![FlagSetting::new(&["design", "slo"], slo, typed.join(" "))];
     compare::carry(
         &args.compare,
         &Aim {
@@ -84,16 +79,14 @@ pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
     )
 }
 
-fn of_file(file: &Path, args: &CapacityArgs, slo: Vec<Limit>) -> anyhow::Result<u8> {
+fn of_file(file: &Path, args: &CapacityArgs, slo: &[Limit]) -> anyhow::Result<u8> {
     args.compare.check_file(file)?;
-    let flags = RunFlags {
+    ExperimentJob {
+        experiment: &Experiment::file(Some(file))?,
+        flags: &args.compare.flags,
+        limits: args.compare.limits.asked(),
+        against: &args.compare.against,
         slo,
-        ..args.compare.flags.clone()
-    };
-    run::perform(
-        &Experiment::file(Some(file))?,
-        &flags,
-        args.compare.limits.asked(),
-        &args.compare.against,
-    )
+    }
+    .run()
 }

@@ -7,12 +7,12 @@ use std::{env, fs};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use plan::{Cpus, DraftSetting, DraftSource, DraftVariant, ExperimentDraft, SERVICE};
+use plan::{Cpus, DraftSource, DraftVariant, ExperimentDraft, FlagSetting, SERVICE};
 use toml::Value;
 
 use crate::exit::{self, CliError};
 use crate::experiment::{self, AgainstArgs, Experiment};
-use crate::run::RunFlags;
+use crate::run::{ExperimentJob, RunFlags};
 use crate::{gate, print, records, run};
 
 /// Default budget: long enough for a difference of a few per cent on a quiet machine, and short enough to
@@ -112,7 +112,7 @@ fn said_by(file: &Path, flag: &str) -> CliError {
 }
 
 /// Default metrics: the response times that a rate or a limit requires.
-fn response_times(args: &CompareArgs) -> Option<DraftSetting> {
+fn response_times(args: &CompareArgs) -> Option<FlagSetting> {
     if !args.asked.metric.is_empty() {
         return None;
     }
@@ -130,7 +130,7 @@ fn response_times(args: &CompareArgs) -> Option<DraftSetting> {
     metrics(&quantiles)
 }
 
-fn metrics(names: &[String]) -> Option<DraftSetting> {
+fn metrics(names: &[String]) -> Option<FlagSetting> {
     let from = format!("--metric {}", names.join(" --metric "));
     one_or_many(
         &["design", "metric"],
@@ -145,7 +145,7 @@ pub struct Aim {
     /// Minimum number of services.
     pub least: usize,
     /// Additional keys of the file.
-    pub settings: Vec<DraftSetting>,
+    pub settings: Vec<FlagSetting>,
     /// Prefix of experiment names.
     pub name: &'static str,
     /// The question. `None` asks how the later services compare with the first.
@@ -179,7 +179,14 @@ pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
         out: Some(place.record),
         ..args.flags.clone()
     };
-    run::perform(&experiment, &flags, args.limits.asked(), &args.against)
+    ExperimentJob {
+        experiment: &experiment,
+        flags: &flags,
+        limits: args.limits.asked(),
+        against: &args.against,
+        slo: &[],
+    }
+    .run()
 }
 
 /// Folder of the record, and the file for repeating the run: the saved one, or the one in the record.
@@ -314,7 +321,7 @@ fn settings(
     args: &CompareArgs,
     place: &SavedFile,
     variants: &[DraftVariant],
-) -> Result<Vec<DraftSetting>, CliError> {
+) -> Result<Vec<FlagSetting>, CliError> {
     let mut settings = args.asked.settings()?;
     let flags = &args.flags;
     let count = variants.len() * if args.against.against.is_some() { 2 } else { 1 };
@@ -327,14 +334,10 @@ fn settings(
     let budget = plan::duration_text(flags.budget.or(quick).unwrap_or(BUDGET));
     settings.push(setting(&["design", "budget"], "--budget", budget));
     if let Some(seed) = flags.seed {
-        settings.push(setting(
-            &["design", "seed"],
-            "--seed",
-            i64::try_from(seed).unwrap_or(i64::MAX),
-        ));
+        settings.push(run::seed_setting(seed));
     }
     if flags.explain {
-        settings.push(setting(&["design", "explain"], "--explain", true));
+        settings.push(run::explain_setting());
     }
     settings.extend(args.limits.settings());
     if let Some(port) = args.port {
@@ -348,7 +351,7 @@ fn settings(
     }
     if place.is_elsewhere() && variants.iter().any(|variant| variant.source.has_folder()) {
         let here = env::current_dir().unwrap_or_default().display().to_string();
-        settings.push(DraftSetting::new(
+        settings.push(FlagSetting::new(
             &["services", SERVICE, "directory"],
             here.as_str(),
             "",
@@ -470,7 +473,7 @@ pub fn header(text: &str) -> Result<(String, String), String> {
 
 impl CompareFlags {
     /// Keys of the flags that were given, each with its flag.
-    pub fn settings(&self) -> Result<Vec<DraftSetting>, CliError> {
+    pub fn settings(&self) -> Result<Vec<FlagSetting>, CliError> {
         let text = |path: &[&str], flag: &str, text: &Option<String>| {
             text.as_ref().map(|text| setting(path, flag, text.as_str()))
         };
@@ -478,15 +481,15 @@ impl CompareFlags {
             .method
             .clone()
             .or_else(|| self.body.as_ref().map(|_| "POST".to_owned()));
-        let of_body = |typed: &String| -> Result<DraftSetting, CliError> {
-            Ok(DraftSetting::new(
+        let of_body = |typed: &String| -> Result<FlagSetting, CliError> {
+            Ok(FlagSetting::new(
                 &["load", "body"],
                 body(typed)?,
                 format!("--body {typed}"),
             ))
         };
         let of_rate = |typed: &String| {
-            DraftSetting::new(
+            FlagSetting::new(
                 &["design", "rate"],
                 number(typed),
                 format!("--rate {typed}"),
@@ -569,27 +572,27 @@ impl CompareFlags {
 }
 
 /// A key of the file with the flag and value it was typed as.
-pub fn setting(path: &[&str], flag: &str, value: impl Into<Value>) -> DraftSetting {
+pub fn setting(path: &[&str], flag: &str, value: impl Into<Value>) -> FlagSetting {
     let value = value.into();
     let typed = match &value {
         Value::String(text) => format!("{flag} {text}"),
         Value::Boolean(_) => flag.to_owned(),
         other => format!("{flag} {other}"),
     };
-    DraftSetting::new(path, value, typed)
+    FlagSetting::new(path, value, typed)
 }
 
-fn one_or_many(path: &[&str], mut values: Vec<Value>, from: String) -> Option<DraftSetting> {
+fn one_or_many(path: &[&str], mut values: Vec<Value>, from: String) -> Option<FlagSetting> {
     let value = if values.len() > 1 {
         Value::Array(values)
     } else {
         values.pop()?
     };
-    Some(DraftSetting::new(path, value, from))
+    Some(FlagSetting::new(path, value, from))
 }
 
 /// Each header field once, with all of its values. It is sent once for each value.
-fn fields(headers: &[(String, String)]) -> Vec<DraftSetting> {
+fn fields(headers: &[(String, String)]) -> Vec<FlagSetting> {
     let fields = headers
         .iter()
         .map(|(name, value)| (model::header::key(name), (name, value)));

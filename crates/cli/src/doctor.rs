@@ -7,8 +7,8 @@ use std::time::Duration;
 use analysis::Calibration;
 use clap::{Args, Subcommand};
 use machine::{Facts, Granted, Probed, Storage};
-use plan::Plan;
-use record::{MadeBy, Record};
+use plan::{Overrides, Plan};
+use record::{Record, Repeat};
 use report::{CSV, Calibrated, Form, JUNIT, SVG, Surveyed};
 
 use crate::exit::{self, CliError};
@@ -139,23 +139,30 @@ fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     print::fits(args.form.form(), &LACKING)?;
     args.out.as_deref().map_or(Ok(()), preflight::record)?;
     let file = Experiment::file(args.file.as_deref())?;
-    let experiment = file.plan(None)?;
+    let experiment = file.plan(&Overrides::default(), None)?;
     let name = file.name();
     let no_variant = || CliError::usage(format!("{name}: there is no variant to copy"));
     let index = variant(&experiment, args.variant.as_deref())?;
-    let mut plan = experiment.calibration(index).ok_or_else(no_variant)?;
-    plan.design.budget = args.budget;
-    plan.design.seed = args.seed.or(plan.design.seed);
-    // A comparison of a variant with its copy has no difference to explain.
-    plan.design.explain = false;
+    let plan = experiment
+        .calibration(index, args.budget, args.seed)
+        .ok_or_else(no_variant)?;
     let directory = args
         .out
         .clone()
         .unwrap_or_else(|| claim(&format!("{}-calibration", plan.name)));
+    let repeat = [
+        "doctor",
+        "calibrate",
+        &name,
+        "--variant",
+        &plan.variants[0].name,
+        "--budget",
+        &plan::duration_text(args.budget),
+    ];
+    let repeat = Repeat::Command(repeat.map(str::to_owned).to_vec());
     let course = Course::new(&name, file.text(), plan, Some(&directory))?;
     let course = Course {
-        made_by: MadeBy::Calibrate,
-        budget_typed: true,
+        repeat,
         yes: args.yes,
         ..course
     };

@@ -669,7 +669,9 @@ mod tests {
         };
         let own = plan("a.js", "path = '/'");
         assert!(is_of_same_services(&own, &own));
-        let calibration = own.calibration(0).expect("one variant");
+        let calibration = own
+            .calibration(0, own.design.budget, None)
+            .expect("one variant");
         assert!(is_of_same_services(
             &plan::Plan {
                 name: own.name.clone(),

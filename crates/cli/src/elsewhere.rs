@@ -53,17 +53,6 @@ pub fn check(plan: &Plan, agreed: &Agreed) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Refuses profiles of what runs already.
-pub fn check_profiles(plan: &Plan) -> Result<(), CliError> {
-    if plan.design.explain && plan.loads_running() {
-        let message = "profiles are taken of processes that Proofload starts, and what this experiment loads runs already";
-        return Err(CliError::usage(message).hint(
-            "profile a copy of the service that Proofload starts: `command` in place of `kubernetes` or `url`",
-        ));
-    }
-    Ok(())
-}
-
 /// Whether somebody listens at each URL, for a run that sends nothing.
 pub fn look_at_urls(plan: &Plan) -> Result<(), CliError> {
     check_urls(plan, &look_up(plan)?)

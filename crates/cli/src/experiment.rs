@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use clap::Args;
 use model::quantity::many;
-use plan::{Against, ExperimentDraft, Plan, Problem, ReadError, Refused, WrittenFile};
+use plan::{Against, ExperimentDraft, Overrides, Plan, Problem, ReadError, Refused, WrittenFile};
 use services::{Cache, CommitSource, Preparing, Worktree};
 
 use crate::exit::CliError;
 use crate::{compare, print, records};
 
+/// Name of the command line as the place of a problem.
+const COMMAND_LINE: &str = "the command line";
 /// The default experiment file of a folder.
 pub const FILE: &str = "proofload.toml";
 
@@ -78,24 +80,25 @@ impl Experiment {
         compare::save(path, &self.text())
     }
 
-    /// The plan. With a commit, directories of the repository are as they are there.
+    /// The plan with the settings of flags. With a commit, directories of the repository are as they are
+    /// there.
     ///
     /// # Errors
     /// If it has problems, which are printed in full.
-    pub fn plan(&self, against: Option<&Against>) -> Result<Plan, CliError> {
+    pub fn plan(&self, overrides: &Overrides, against: Option<&Against>) -> Result<Plan, CliError> {
         let text = match &self.text {
-            ExperimentText::Made(written) => return made(written, Path::new("."), against),
+            ExperimentText::Made(written) => {
+                return made(written, Path::new("."), overrides, against);
+            }
             ExperimentText::Read(text) => text,
         };
-        let plan =
-            plan::parse_at(text, records::folder_of(&self.file), against).map_err(|problems| {
-                if let Some(commit) = against.map(Against::baseline) {
-                    print::tell!(
-                        "at {commit} the experiment file has problems that it has not here:"
-                    );
-                }
-                shown(&self.file, text, &problems)
-            })?;
+        let folder = records::folder_of(&self.file);
+        let plan = plan::parse_with(text, folder, overrides, against).map_err(|problems| {
+            if let Some(commit) = against.map(Against::baseline) {
+                print::tell!("at {commit} the experiment file has problems that it has not here:");
+            }
+            shown(&self.file, text, &problems)
+        })?;
         print::keep_secrets(&plan.secrets);
         Ok(plan)
     }
@@ -151,10 +154,11 @@ impl AgainstArgs {
 /// the commit is only resolved.
 pub fn plan(
     experiment: &Experiment,
+    overrides: &Overrides,
     args: &AgainstArgs,
     dry: bool,
 ) -> anyhow::Result<(Plan, Option<Worktree>)> {
-    let plan = experiment.plan(None)?;
+    let plan = experiment.plan(overrides, None)?;
     let Some(source) = found(&plan, args)? else {
         return Ok((plan, None));
     };
@@ -163,7 +167,8 @@ pub fn plan(
         (plan.moved(&source.against), None)
     } else {
         let worktree = checked_out(&source, &name)?;
-        (experiment.plan(Some(&source.against))?, Some(worktree))
+        let there = experiment.plan(overrides, Some(&source.against))?;
+        (there, Some(worktree))
     };
     let CommitSource {
         against, builds, ..
@@ -219,18 +224,27 @@ fn refused(name: &str, error: Refused) -> CliError {
 ///
 /// # Errors
 /// If it has problems, which are printed in full, each at its flag.
-pub fn drafted(draft: &ExperimentDraft, folder: &Path) -> Result<(WrittenFile, Plan), CliError> {
+pub fn drafted(
+    draft: &ExperimentDraft,
+    folder: &Path,
+    overrides: &Overrides,
+) -> Result<(WrittenFile, Plan), CliError> {
     let written = draft.write();
-    let plan = made(&written, folder, None)?;
+    let plan = made(&written, folder, overrides, None)?;
     Ok((written, plan))
 }
 
-fn made(written: &WrittenFile, folder: &Path, against: Option<&Against>) -> Result<Plan, CliError> {
-    let plan = plan::parse_at(&written.text, folder, against).map_err(|problems| {
+fn made(
+    written: &WrittenFile,
+    folder: &Path,
+    overrides: &Overrides,
+    against: Option<&Against>,
+) -> Result<Plan, CliError> {
+    let plan = plan::parse_with(&written.text, folder, overrides, against).map_err(|problems| {
         for problem in &problems {
             let place = written
                 .origin(problem)
-                .map(|(from, part)| ("the command line", from, part));
+                .map(|(from, part)| (COMMAND_LINE, from, part));
             print::coloured(&one(place, problem));
         }
         CliError::usage(format!(
@@ -245,7 +259,13 @@ fn made(written: &WrittenFile, folder: &Path, against: Option<&Against>) -> Resu
 /// Prints all problems of a file and returns an error that summarizes them.
 pub fn shown(path: &Path, text: &str, problems: &[Problem]) -> CliError {
     let path = path.display().to_string();
-    let one = |problem: &Problem| one(Some((&path, text, problem.span.clone())), problem);
+    let one = |problem: &Problem| {
+        let (name, text) = match &problem.flag {
+            Some(flag) => (COMMAND_LINE, flag.as_str()),
+            None => (path.as_str(), text),
+        };
+        one(Some((name, text, problem.span.clone())), problem)
+    };
     print::coloured(&problems.iter().map(one).collect::<Vec<_>>().join("\n\n"));
     CliError::usage(format!(
         "{path}: {}, nothing was started",
@@ -289,7 +309,7 @@ mod tests {
         fs::write(&file, text("first")).unwrap();
         let experiment = Experiment::file(Some(&file)).unwrap();
         fs::write(&file, text("second")).unwrap();
-        let plan = experiment.plan(None).unwrap();
+        let plan = experiment.plan(&Overrides::default(), None).unwrap();
         assert_eq!(
             (plan.name.as_str(), experiment.text()),
             ("first", text("first"))

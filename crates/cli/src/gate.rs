@@ -8,7 +8,7 @@ use std::{env, fs};
 
 use analysis::Ruling;
 use clap::Args;
-use plan::{DraftSetting, GateEntry, Limit, Plan};
+use plan::{FlagSetting, GateEntry, Limit, Metric, Plan};
 use record::{EndReason, Record};
 use report::{Gated, Report, markdown};
 
@@ -95,10 +95,7 @@ impl Flags {
         } = self;
         let mut words = Vec::from_iter(self.asked().map(|_| "--gate".to_owned()));
         if let Some(share) = max_regression {
-            words.extend([
-                "--max-regression".to_owned(),
-                format!("{}%", (share * 1e8).round() / 1e6),
-            ]);
+            words.extend(["--max-regression".to_owned(), percent(*share)]);
         }
         words.extend(allow_open.then(|| "--allow-open".to_owned()));
         words
@@ -106,8 +103,8 @@ impl Flags {
 
     /// The limits as keys of the experiment file's `[gate]`. A maximum regression depends on the plan and is
     /// not included.
-    pub fn settings(&self) -> Vec<DraftSetting> {
-        let mut settings: Vec<DraftSetting> = Vec::new();
+    pub fn settings(&self) -> Vec<FlagSetting> {
+        let mut settings: Vec<FlagSetting> = Vec::new();
         for limit in &self.limits {
             let figure = limit.figure.name();
             let value = toml::Value::String(limit.value());
@@ -116,11 +113,11 @@ impl Flags {
                 .iter_mut()
                 .find(|setting| setting.path[1] == figure)
             {
-                Some(DraftSetting {
+                Some(FlagSetting {
                     value: toml::Value::Array(values),
                     ..
                 }) => values.push(value),
-                _ => settings.push(DraftSetting::new(&["gate", figure], vec![value], from)),
+                _ => settings.push(FlagSetting::new(&["gate", figure], vec![value], from)),
             }
         }
         settings
@@ -130,7 +127,14 @@ impl Flags {
 pub fn run(args: &GateArgs) -> anyhow::Result<u8> {
     let mut record = records::opened(&args.record)?;
     // Limits decide what is judged, and so what makes a record invalid.
-    prepare(&mut record.header.plan, &args.flags)?;
+    let plan = &mut record.header.plan;
+    let added = KnownLimits::of(plan).added_by(&args.flags)?.into_iter();
+    plan.gate.extend(added.map(|(limit, _)| GateEntry {
+        limit,
+        of: None,
+        line: None,
+    }));
+    check(plan)?;
     let conclusion = analysis::conclude(&record);
     let gate = analysis::gated(&record, &conclusion, &record.header.plan.gate);
     let gated = Gated {
@@ -185,39 +189,81 @@ pub fn tell(gated: &Gated<'_>) {
     }
 }
 
-/// Adds the limits of the flags to the plan's, and checks that each is measured. Without any limits, the
-/// margin is the limit for a change for the worse.
-pub fn prepare(plan: &mut Plan, flags: &Flags) -> Result<(), CliError> {
-    let regression = flags
-        .max_regression
-        .map(|share| plan::max_regression(&plan.design, share));
-    let limits = flags.limits.iter().map(|limit| GateEntry {
-        limit: *limit,
-        of: None,
-        line: None,
-    });
-    for entry in regression.into_iter().flatten().chain(limits) {
-        // A record already contains the limits from its flags.
-        if !plan
-            .gate
-            .iter()
-            .any(|known| known.limit == entry.limit && known.of.is_none())
-        {
-            plan.gate.push(entry);
-        }
-    }
-    if plan.gate.is_empty() && !plan.comparisons.is_empty() {
-        plan.gate = plan::max_regression(&plan.design, plan.design.margin);
-    }
-    if plan.gate.is_empty() {
-        return Err(CliError::usage("there is no limit to judge by").hint(
-            "nothing is compared: name another commit by --against REF, or bound an amount, such as --limit \"throughput > 900/s\"",
-        ));
-    }
-    plan.gate.iter().try_for_each(|entry| check(plan, entry))
+/// Limits of a plan before those of flags, and the metrics that a maximum regression is about.
+#[derive(Debug)]
+pub struct KnownLimits<'a> {
+    pub entries: Vec<&'a GateEntry>,
+    pub metrics: Vec<Metric>,
+    pub margin: f64,
+    pub is_compared: bool,
 }
 
-fn check(plan: &Plan, entry: &GateEntry) -> Result<(), CliError> {
+impl KnownLimits<'_> {
+    pub fn of(plan: &Plan) -> KnownLimits<'_> {
+        KnownLimits {
+            entries: plan.gate.iter().collect(),
+            metrics: plan.design.metrics().collect(),
+            margin: plan.design.margin,
+            is_compared: !plan.comparisons.is_empty(),
+        }
+    }
+
+    /// Limits that flags add, each with its flag. Without any limits, the margin is the limit for a change
+    /// for the worse.
+    fn added_by(&self, flags: &Flags) -> Result<Vec<(Limit, String)>, CliError> {
+        let given = flags
+            .max_regression
+            .map(|share| (share, format!("--max-regression {}", percent(share))));
+        let is_bare = self.entries.is_empty() && flags.limits.is_empty();
+        let margin = || (is_bare && self.is_compared).then(|| (self.margin, "--gate".to_owned()));
+        let mut added = Vec::new();
+        if let Some((share, flag)) = given.or_else(margin) {
+            let limits = plan::max_regression(self.metrics.iter().copied(), share);
+            added.extend(limits.map(|limit| (limit, flag.clone())));
+        }
+        let limits = flags.limits.iter();
+        added.extend(limits.map(|limit| (*limit, format!("--limit '{limit}'"))));
+        if is_bare && added.is_empty() {
+            return Err(CliError::usage("there is no limit to judge by").hint(
+                "nothing is compared: name another commit by --against REF, or bound an amount, such as --limit \"throughput > 900/s\"",
+            ));
+        }
+        // A record already contains the limits from its flags.
+        let is_known = |limit: &Limit| {
+            let mut entries = self.entries.iter();
+            entries.any(|known| known.limit == *limit && known.of.is_none())
+        };
+        let mut distinct: Vec<(Limit, String)> = Vec::new();
+        for (limit, flag) in added {
+            if !is_known(&limit) && distinct.iter().all(|(other, _)| *other != limit) {
+                distinct.push((limit, flag));
+            }
+        }
+        Ok(distinct)
+    }
+
+    /// The limits that flags add, as settings of the experiment.
+    pub fn settings(&self, flags: &Flags) -> Result<Vec<FlagSetting>, CliError> {
+        let setting = |(limit, flag): (Limit, String)| {
+            FlagSetting::new(&["gate", limit.figure.name()], limit.value(), flag).added()
+        };
+        Ok(self.added_by(flags)?.into_iter().map(setting).collect())
+    }
+}
+
+/// A share in the notation of flags: `3%`.
+fn percent(share: f64) -> String {
+    format!("{}%", (share * 1e8).round() / 1e6)
+}
+
+/// Checks that each limit of a plan is about something that the plan measures.
+pub fn check(plan: &Plan) -> Result<(), CliError> {
+    plan.gate
+        .iter()
+        .try_for_each(|entry| check_entry(plan, entry))
+}
+
+fn check_entry(plan: &Plan, entry: &GateEntry) -> Result<(), CliError> {
     let limit = &entry.limit;
     let of = entry
         .of

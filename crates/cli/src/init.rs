@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use lab::Stop;
 use model::PortFound;
-use plan::{DraftSetting, DraftSource, DraftVariant, ExperimentDraft, SERVICE};
+use plan::{DraftSource, DraftVariant, ExperimentDraft, FlagSetting, Overrides, SERVICE};
 use serde_json::Value;
 use services::{Placement, Ports, Running, Warden};
 
@@ -102,8 +102,11 @@ pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
         Some(Ok(seen)) => (Some(seen), None),
         Some(Err(error)) => (None, Some(error)),
     };
-    let (written, _) =
-        experiment::drafted(&draft(&args.folder, &service, seen.as_ref()), &args.folder)?;
+    let (written, _) = experiment::drafted(
+        &draft(&args.folder, &service, seen.as_ref()),
+        &args.folder,
+        &Overrides::default(),
+    )?;
     let has_secrets = plan::has_secrets(&written.text);
     print::create(
         &path,
@@ -171,10 +174,10 @@ fn tell_next(run: &str, service: &FirstService, seen: Option<&FirstStart>) {
 }
 
 fn draft(folder: &Path, service: &FirstService, seen: Option<&FirstStart>) -> ExperimentDraft {
-    let own = |path: &[&str], value: &str| DraftSetting::new(path, value, "");
+    let own = |path: &[&str], value: &str| FlagSetting::new(path, value, "");
     let mut settings = vec![
         own(&["load", "path"], "/"),
-        DraftSetting::new(&["load", "connections"], 64, ""),
+        FlagSetting::new(&["load", "connections"], 64, ""),
         own(&["design", "margin"], "3%"),
         own(&["design", "budget"], "5m"),
     ];
@@ -186,7 +189,7 @@ fn draft(folder: &Path, service: &FirstService, seen: Option<&FirstStart>) -> Ex
     {
         let moved = *port != found.given;
         let port =
-            moved.then(|| DraftSetting::new(&["services", SERVICE, "port"], i64::from(*port), ""));
+            moved.then(|| FlagSetting::new(&["services", SERVICE, "port"], i64::from(*port), ""));
         let address = found
             .address
             .map(|address| own(&["services", SERVICE, "address"], &address.to_string()));
@@ -213,7 +216,8 @@ fn started(
     folder: &Path,
     service: &FirstService,
 ) -> anyhow::Result<Result<FirstStart, services::Error>> {
-    let (_, plan) = experiment::drafted(&draft(folder, service, None), folder)?;
+    let (_, plan) =
+        experiment::drafted(&draft(folder, service, None), folder, &Overrides::default())?;
     let app = &plan.variants[0].services[0];
     let command = app
         .command()

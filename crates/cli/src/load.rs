@@ -19,9 +19,10 @@ use lab::{Doing, LabError, Progress, Stop, Update, UpdateNews};
 use model::quantity::many;
 use model::{Counts, Event, Slice, SliceKind, Until};
 use plan::{
-    DraftSource, DraftVariant, ExperimentDraft, Load, Measure, Plan, Ready, Secrets, Url, Variant,
+    CommandRequests, DraftSource, DraftVariant, ExperimentDraft, Load, Measure, Overrides, Plan,
+    Url, Variant,
 };
-use record::{EndReason, MadeBy, Record};
+use record::{EndReason, Record, Repeat};
 use report::{Form, Gated, MeasuredRecord, Report, rate, seconds};
 
 use crate::exit::{self, CliError};
@@ -108,10 +109,7 @@ fn carry_out(args: &LoadArgs, differences: &[ToolDifference]) -> anyhow::Result<
         .as_deref()
         .map_or(Ok(()), preflight::record)?;
     let prometheus = args.output.prometheus.map(prometheus::listen).transpose()?;
-    let mut plan = plan(args)?;
-    if !limits.is_empty() {
-        gate::prepare(&mut plan, &gate::Flags::of(limits))?;
-    }
+    let plan = plan(args)?;
     // Before files exist, which Ctrl-C would leave behind.
     let agreed = elsewhere::agree(&plan, args.yes)?;
     let (record, result) = measured((plan, agreed), args, prometheus)?;
@@ -134,7 +132,7 @@ fn measured(
     let folder = args.output.out.as_deref();
     let course = Course::new("proofload load", text, plan, folder)?;
     let course = Course {
-        made_by: MadeBy::Load,
+        repeat: Repeat::AsTyped,
         agreed: Some(agreed),
         ..course
     };
@@ -213,35 +211,48 @@ fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
     let text = args.url()?;
     let refused = |problem| CliError::usage(format!("{}: {problem}", plan::quotable(text)));
     let url: Url = text.parse().map_err(refused)?;
-    let (asked, expect) = (args.asking.load(&url)?, args.expect.contract()?);
-    let (tls, sources) = (args.connection.tls(&url)?, args.connection.sources()?);
-    let mut plan = draft(args, &url)?;
-    plan.design.seed = Some(args.pace.seed);
-    for variant in &mut plan.variants {
-        let load = &mut variant.load;
-        load.requests.clone_from(&asked.requests);
-        (load.cookies, load.think) = (asked.cookies, asked.think);
-        (load.protocol, load.keep_alive) =
-            (args.connection.protocol(), !args.connection.no_keep_alive);
-        (load.tls, load.sources) = (tls.clone(), sources.clone());
-        variant.expect = expect.clone();
-        for service in &mut variant.services {
-            // Whether it listens is checked before. No additional request is sent.
-            service.ready = Ready::Tcp;
-        }
-        check_users(load, args)?;
-    }
-    plan.secrets = Secrets::of(&plan, Path::new("."))
-        .map_err(|problems| CliError::usage(problems.join("; ")))?;
-    print::keep_secrets(&plan.secrets);
+    let asked = args.asking.load(&url)?;
+    check_users(&asked, args)?;
+    let limits = gate::Flags::of(&args.output.limits);
+    let mut settings = args.pace.settings();
+    settings.push(args.expect.setting());
+    settings.extend(args.connection.settings(&url)?);
+    settings.extend(limits.settings());
+    let overrides = Overrides {
+        requests: Some(CommandRequests {
+            requests: asked.requests,
+            cookies: asked.cookies,
+            think: asked.think,
+            expect: args.expect.contract()?,
+        }),
+        ..Overrides::default()
+    };
+    let target = Url {
+        place: args.connection.place(&url),
+        path: "/".to_owned(),
+        secure: url.secure,
+    };
+    let draft = ExperimentDraft {
+        name: "load".to_owned(),
+        variants: vec![DraftVariant {
+            name: None,
+            source: DraftSource::Url(target.origin()),
+            from: target.origin(),
+        }],
+        settings,
+        ..ExperimentDraft::default()
+    };
+    let (_, plan) = experiment::drafted(&draft, Path::new("."), &overrides)?;
+    gate::check(&plan)?;
     Ok(plan)
 }
 
 /// Rejects flags with which a connection cannot be a user.
-fn check_users(load: &Load, args: &LoadArgs) -> Result<(), CliError> {
+fn check_users(asked: &Load, args: &LoadArgs) -> Result<(), CliError> {
     let refused = |problem: &str, hint: &str| Err(CliError::usage(problem).hint(hint));
-    match load.think {
-        _ if load.has_users() && !load.keep_alive => refused(
+    let connection = &args.connection;
+    match asked.think {
+        _ if asked.has_users() && connection.no_keep_alive => refused(
             "--no-keepalive: in the mix each connection is a user who logs in or has cookies, and is to be kept",
             "leave it out",
         ),
@@ -249,38 +260,12 @@ fn check_users(load: &Load, args: &LoadArgs) -> Result<(), CliError> {
             "--rate: at a rate requests are due whatever users do, so that their think times are in it already",
             "leave out --rate, or `think` in the mix",
         ),
-        Some(_) if load.protocol.lanes() > 1 || !load.keep_alive => refused(
+        Some(_) if connection.lanes() > 1 || connection.no_keep_alive => refused(
             "a user who thinks has one connection, and one request under way on it",
             "leave out --pipeline and --no-keepalive; with --http2 say --streams 1",
         ),
-        _ => Ok(()),
+        Some(_) | None => Ok(()),
     }
-}
-
-/// The plan of a file with target and duration, and defaults for everything else.
-fn draft(args: &LoadArgs, url: &Url) -> Result<Plan, CliError> {
-    let place = args.connection.place(url);
-    let origin = Url {
-        place,
-        path: "/".to_owned(),
-        secure: url.secure,
-    }
-    .origin();
-    let source = DraftSource::Url(origin.clone());
-    let variants = vec![DraftVariant {
-        name: None,
-        source,
-        from: origin,
-    }];
-    let mut settings = args.pace.settings();
-    settings.push(args.expect.setting());
-    let draft = ExperimentDraft {
-        name: "load".to_owned(),
-        variants,
-        settings,
-        ..ExperimentDraft::default()
-    };
-    Ok(experiment::drafted(&draft, Path::new("."))?.1)
 }
 
 // `load --as TOOL`: converts the other tool's command line to ours. `foreign` knows its meaning. This module

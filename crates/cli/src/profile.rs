@@ -12,8 +12,8 @@ use std::time::Duration;
 use ::explain::{Explanation, Naming, Tree, TreeUnit, flame};
 use clap::{Args, Subcommand};
 use model::quantity::micros;
-use plan::{DraftSource, DraftVariant, ExperimentDraft, Plan, SERVICE};
-use record::EndReason;
+use plan::{DraftSource, DraftVariant, ExperimentDraft, FlagSetting, Overrides, Plan, SERVICE};
+use record::{EndReason, Repeat};
 
 use self::form::{ProfileForm, ProfileFormArgs, exported};
 use crate::compare::setting;
@@ -154,6 +154,16 @@ pub struct StartArgs {
 }
 
 impl StartArgs {
+    /// The settings of these flags and of the command.
+    fn overrides(&self) -> Overrides {
+        let explain = FlagSetting::new(&["design", "explain"], true, "proofload profile");
+        let seed = self.seed.map(run::seed_setting);
+        Overrides {
+            settings: std::iter::once(explain).chain(seed).collect(),
+            ..Overrides::default()
+        }
+    }
+
     /// Rejects flags for started services if none is started.
     pub fn refused_for(&self, what: &Path) -> Result<(), CliError> {
         let given = exit::given(&[
@@ -170,7 +180,9 @@ impl StartArgs {
 /// Captures all variants of an experiment, without measuring them.
 pub fn experiment(file: &Path, start: &StartArgs, form: &ProfileFormArgs) -> anyhow::Result<u8> {
     let file = Experiment::file(Some(file))?;
-    capture(&file.name(), file.text(), file.plan(None)?, start, form)
+    let plan = file.plan(&start.overrides(), None)?;
+    let repeat = Repeat::Command(vec!["run".to_owned(), file.name()]);
+    capture(&file.name(), (file.text(), repeat), plan, start, form)
 }
 
 /// Starts one command as a service and captures it.
@@ -215,20 +227,18 @@ pub fn command(
             .chain(start.ready.as_ref().map(ready))
             .collect(),
     };
-    let (written, plan) = experiment::drafted(&draft, Path::new("."))?;
-    capture(&line, written.text, plan, start, form)
+    let (written, plan) = experiment::drafted(&draft, Path::new("."), &start.overrides())?;
+    capture(&line, (written.text, Repeat::SavedFile), plan, start, form)
 }
 
 fn capture(
     name: &str,
-    text: String,
-    mut plan: Plan,
+    (text, repeat): (String, Repeat),
+    plan: Plan,
     start: &StartArgs,
     form: &ProfileFormArgs,
 ) -> anyhow::Result<u8> {
     form.check_for(&plan)?;
-    plan.design.explain = true;
-    plan.design.seed = start.seed.or(plan.design.seed);
     let directory = start
         .record
         .clone()
@@ -237,6 +247,7 @@ fn capture(
     let captures_alone = Some(start.rounds.unwrap_or(lab::ROUNDS));
     let course = Course::new(name, text, plan, Some(&directory))?;
     let course = Course {
+        repeat,
         captures_alone,
         ..course
     };

@@ -7,13 +7,14 @@ use std::time::Duration;
 use ::explain::Explanation;
 use clap::Args;
 use lab::{LabError, RealEnvironment, Stop, Update};
-use plan::{Limit, Metric, Plan};
-use record::{Header, MachineFingerprint, MadeBy, Record, WriteError, Writer};
+use plan::{FlagSetting, GateEntry, Limit, Metric, Overrides, Pacing, Plan};
+use record::{Header, MachineFingerprint, Record, Repeat, WriteError, Writer};
 use report::{MeasuredRecord, Report};
 
 use crate::compare::BUDGET;
 use crate::exit::{self, CliError};
 use crate::experiment::{self, AgainstArgs, Experiment};
+use crate::gate::KnownLimits;
 use crate::live::Live;
 use crate::print::{self, AmountArgs, FormArgs};
 use crate::prometheus::Exporter;
@@ -88,97 +89,263 @@ pub struct RunFlags {
     /// New folder for the record [default: records/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// What users bear, where capacity is measured in place of what the file says.
-    #[arg(skip)]
-    pub slo: Vec<Limit>,
 }
 
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if let Some(flag) = args.limits.given().filter(|_| !args.gate) {
         return Err(CliError::usage(format!("{flag} goes with --gate")).into());
     }
-    let limits = args.gate.then_some(&args.limits);
-    perform(
-        &Experiment::file(args.file.as_deref())?,
-        &args.flags,
-        limits,
-        &args.against,
-    )
+    ExperimentJob {
+        experiment: &Experiment::file(args.file.as_deref())?,
+        flags: &args.flags,
+        limits: args.gate.then_some(&args.limits),
+        against: &args.against,
+        slo: &[],
+    }
+    .run()
 }
 
-/// Runs an experiment from its text to its exit code, held against limits if there are to be any.
-pub fn perform(
-    experiment: &Experiment,
-    flags: &RunFlags,
-    limits: Option<&gate::Flags>,
-    against: &AgainstArgs,
-) -> anyhow::Result<u8> {
-    flags.amount.settle();
-    let form = flags.form.form();
-    let json = flags.dry_run && flags.form.is_json()?;
-    print::fits(
-        form,
+/// An experiment with the flags of its command.
+#[derive(Debug)]
+pub struct ExperimentJob<'a> {
+    pub experiment: &'a Experiment,
+    pub flags: &'a RunFlags,
+    /// Limits of a gate after the run. `None` without a gate.
+    pub limits: Option<&'a gate::Flags>,
+    pub against: &'a AgainstArgs,
+    /// Limits of a capacity that is searched instead of what the file measures.
+    pub slo: &'a [Limit],
+}
+
+impl ExperimentJob<'_> {
+    /// Runs the experiment, prints its report, and returns the exit code.
+    pub fn run(&self) -> anyhow::Result<u8> {
+        let ExperimentJob {
+            experiment,
+            flags,
+            limits,
+            against,
+            slo: _,
+        } = self;
+        flags.amount.settle();
+        let form = flags.form.form();
+        let json = flags.dry_run && flags.form.is_json()?;
+        print::fits(
+            form,
+            if limits.is_some() {
+                &[]
+            } else {
+                &print::UNLIMITED
+            },
+        )?;
+        // Checked before a commit is checked out and built.
+        if !flags.dry_run {
+            flags.out.as_deref().map_or(Ok(()), preflight::record)?;
+        }
+        let prometheus = flags
+            .prometheus
+            .filter(|_| !flags.dry_run)
+            .map(prometheus::listen)
+            .transpose()?;
+        let file = experiment.plan(&Overrides::default(), None)?;
+        self.check_time(&file)?;
+        let overrides = self.overrides(&file)?;
+        // The worktree is kept until the services have ended.
+        let (plan, _worktree) = experiment::plan(experiment, &overrides, against, flags.dry_run)?;
+        self.report_dropped_limits(&file, &plan);
         if limits.is_some() {
-            &[]
-        } else {
-            &print::UNLIMITED
-        },
-    )?;
-    // Before a commit is checked out and built for nothing.
-    if !flags.dry_run {
-        flags.out.as_deref().map_or(Ok(()), preflight::record)?;
-    }
-    let prometheus = flags
-        .prometheus
-        .filter(|_| !flags.dry_run)
-        .map(prometheus::listen)
-        .transpose()?;
-    // The worktree stays ours until the services have ended.
-    let (mut plan, _worktree) = experiment::plan(experiment, against, flags.dry_run)?;
-    check_time(&plan, flags)?;
-    let own = plan.design.budget;
-    adjust(&mut plan, flags);
-    let budget_typed = plan.design.budget != own;
-    limits.map_or(Ok(()), |limits| gate::prepare(&mut plan, limits))?;
-    if flags.dry_run {
+            gate::check(&plan)?;
+        }
+        if flags.dry_run {
+            experiment.save()?;
+            return dry_run::run(&plan, json);
+        }
+        dry_run::warn_of_budget(&plan);
+        let directory = flags
+            .out
+            .clone()
+            .unwrap_or_else(|| records::claim(&plan.name));
+        let (name, repeat) = (experiment.name(), self.repeat(&file, &plan));
+        let course = Course::new(&name, experiment.text(), plan, Some(&directory))?;
         experiment.save()?;
-        return dry_run::run(&plan, json);
+        let (events, yes) = (flags.events, flags.yes);
+        let (record, result) = carry(Course {
+            repeat,
+            events,
+            yes,
+            prometheus,
+            ..course
+        })?;
+        // If no service ran, the error is the whole result.
+        let nothing = result.is_err() && record.trials().all(|trial| trial.slices.is_empty());
+        let code = if nothing && !flags.events && *form == report::TEXT {
+            0
+        } else if let Some(limits) = limits {
+            gate::after_run(&record, limits, flags)?
+        } else if flags.events {
+            // The last event was the report.
+            exit::of_record(&record, &analysis::conclude(&record))
+        } else {
+            crate::report::print(&record, form, flags.amount)?
+        };
+        end(result, code)
     }
-    dry_run::warn_of_budget(&plan);
-    let directory = flags
-        .out
-        .clone()
-        .unwrap_or_else(|| records::claim(&plan.name));
-    let name = experiment.name();
-    let course = Course::new(&name, experiment.text(), plan, Some(&directory))?;
-    experiment.save()?;
-    let made_by = if flags.slo.is_empty() {
-        MadeBy::Run
-    } else {
-        MadeBy::CapacityOfFile
-    };
-    let (events, yes) = (flags.events, flags.yes);
-    let (record, result) = carry(Course {
-        made_by,
-        budget_typed,
-        events,
-        yes,
-        prometheus,
-        ..course
-    })?;
-    // Of services that never ran there is nothing to report: the error says it all.
-    let nothing = result.is_err() && record.trials().all(|trial| trial.slices.is_empty());
-    let code = if nothing && !flags.events && *form == report::TEXT {
-        0
-    } else if let Some(limits) = limits {
-        gate::after_run(&record, limits, flags)?
-    } else if flags.events {
-        // The last event was the report.
-        exit::of_record(&record, &analysis::conclude(&record))
-    } else {
-        crate::report::print(&record, form, flags.amount)?
-    };
-    end(result, code)
+
+    fn searches_capacity(&self) -> bool {
+        !self.slo.is_empty()
+    }
+
+    /// Rejects flags about the budget if the experiment compares nothing.
+    fn check_time(&self, file: &Plan) -> Result<(), CliError> {
+        let given = exit::given(&[
+            (self.flags.quick, "--quick"),
+            (self.flags.budget.is_some(), "--budget"),
+        ]);
+        match given {
+            Some(flag) if file.measure.is_some() && !self.searches_capacity() => {
+                let message =
+                    format!("{flag}: the experiment has [measure], and takes as long as that says");
+                Err(CliError::usage(message).hint("say it there, as `duration` or `requests`"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The settings of all flags. `file` is the plan without them.
+    fn overrides(&self, file: &Plan) -> Result<Overrides, CliError> {
+        let mut limits = KnownLimits::of(file);
+        limits.is_compared |= self.against.against.is_some();
+        let mut overrides = Overrides::default();
+        if self.searches_capacity() {
+            limits.metrics = vec![Metric::Capacity];
+            limits
+                .entries
+                .retain(|entry| entry.limit.figure.exists_in(Pacing::Search));
+            overrides = capacity_overrides(self.slo);
+        }
+        let RunFlags {
+            seed,
+            explain,
+            quick: _,
+            budget: _,
+            // About the output, the record, or this process.
+            dry_run: _,
+            form: _,
+            events: _,
+            amount: _,
+            yes: _,
+            prometheus: _,
+            out: _,
+        } = self.flags;
+        overrides.settings.extend(self.budget(file));
+        overrides.settings.extend(seed.map(seed_setting));
+        if *explain {
+            overrides.settings.push(explain_setting());
+        }
+        if let Some(flags) = self.limits {
+            overrides.settings.extend(limits.settings(flags)?);
+        }
+        Ok(overrides)
+    }
+
+    /// The budget, if it is not the file's.
+    fn budget(&self, file: &Plan) -> Option<FlagSetting> {
+        // The length of a measurement is no budget of a search.
+        let is_lacking = self.searches_capacity() && file.measure.is_some();
+        let own = if is_lacking {
+            BUDGET
+        } else {
+            file.design.budget
+        };
+        let quick = || quick_budget(file.variants.len(), file.design.rate.is_some());
+        let (budget, flag) = match self.flags.budget {
+            Some(budget) => (budget, "--budget"),
+            None if self.flags.quick => (own.min(quick()), "--quick"),
+            None if is_lacking => (own, "--slo"),
+            None => return None,
+        };
+        let budget = plan::duration_text(budget);
+        let from = match flag {
+            "--budget" => format!("{flag} {budget}"),
+            _ => flag.to_owned(),
+        };
+        Some(FlagSetting::new(&["design", "budget"], budget, from))
+    }
+
+    /// Prints which limits of the file are not judged because capacity is searched.
+    fn report_dropped_limits(&self, file: &Plan, plan: &Plan) {
+        let dropped = |entry: &&GateEntry| !entry.limit.figure.exists_in(Pacing::Search);
+        let entries = file.gate.iter().filter(|_| self.searches_capacity());
+        for entry in entries.filter(dropped) {
+            let (why, _) = plan.why_never(entry.limit.figure);
+            print::tell!(
+                "note: the file's limit {} is not judged: {why}",
+                entry.limit
+            );
+        }
+    }
+
+    /// The command that repeats the run. Limits from flags are in it as they are judged.
+    fn repeat(&self, file: &Plan, plan: &Plan) -> Repeat {
+        let mut words = vec!["run".to_owned(), self.experiment.name()];
+        let limits = plan.gate.iter().filter(|entry| entry.line.is_none());
+        let limits: Vec<String> = limits
+            .flat_map(|entry| ["--limit".to_owned(), entry.limit.to_string()])
+            .collect();
+        if self.searches_capacity() {
+            "capacity".clone_into(&mut words[0]);
+            let slo = self.slo.iter();
+            words.extend(slo.flat_map(|limit| ["--slo".to_owned(), limit.to_string()]));
+        } else if !limits.is_empty() {
+            // A limit from a flag does not require limits in the file.
+            words.push("--gate".to_owned());
+        }
+        if self.flags.explain {
+            words.push("--explain".to_owned());
+        }
+        words.extend(limits);
+        words.extend(self.against.again());
+        if plan.design.budget != file.design.budget {
+            let budget = plan::duration_text(plan.design.budget);
+            words.extend(["--budget".to_owned(), budget]);
+        }
+        Repeat::Command(words)
+    }
+}
+
+/// Turns a file's experiment into a search for the capacity within these limits.
+fn capacity_overrides(slo: &[Limit]) -> Overrides {
+    let texts: Vec<String> = slo.iter().map(ToString::to_string).collect();
+    let flags = texts.iter().map(|text| format!("--slo '{text}'"));
+    let flags = flags.collect::<Vec<_>>().join(" ");
+    let rates = [
+        &["load", "rate"][..],
+        &["factors", "*", "*", "load", "rate"],
+    ];
+    let design = ["metric", "endpoint", "rate", "pooled", "slice", "slices"];
+    let unmeasured = plan::LimitFigure::all().filter(|figure| !figure.exists_in(Pacing::Search));
+    let limits = unmeasured.flat_map(|figure| {
+        let name = figure.name();
+        [vec!["gate", name], vec!["gate", "of", "*", name]]
+    });
+    let removed = std::iter::once(vec!["measure"])
+        .chain(rates.map(<[_]>::to_vec))
+        .chain(design.map(|key| vec!["design", key]))
+        .chain(limits);
+    Overrides {
+        settings: vec![FlagSetting::new(&["design", "slo"], texts, flags)],
+        removed: removed.collect(),
+        requests: None,
+    }
+}
+
+pub fn seed_setting(seed: u64) -> FlagSetting {
+    let value = i64::try_from(seed).unwrap_or(i64::MAX);
+    FlagSetting::new(&["design", "seed"], value, format!("--seed {seed}"))
+}
+
+pub fn explain_setting() -> FlagSetting {
+    FlagSetting::new(&["design", "explain"], true, "--explain")
 }
 
 /// What is to be carried through, and where it is kept.
@@ -186,10 +353,8 @@ pub fn perform(
 pub struct Course<'a> {
     /// What the record says was asked: the path of an experiment file, or a command.
     pub experiment: &'a str,
-    /// Which command repeats it.
-    pub made_by: MadeBy,
-    /// Whether its budget is not that of the text.
-    pub budget_typed: bool,
+    /// How to repeat the run.
+    pub repeat: Repeat,
     /// The experiment's text.
     pub text: String,
     /// The plan made of it.
@@ -223,8 +388,7 @@ impl<'a> Course<'a> {
         preflight::plan(&plan, directory)?;
         Ok(Course {
             experiment,
-            made_by: MadeBy::Run,
-            budget_typed: false,
+            repeat: Repeat::Command(vec!["run".to_owned(), experiment.to_owned()]),
             text,
             plan,
             directory,
@@ -240,7 +404,6 @@ impl<'a> Course<'a> {
 /// Begins the record of a course, and finds what it loads that runs already.
 pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvironment)> {
     tell_untyped_body(&course.plan);
-    elsewhere::check_profiles(&course.plan)?;
     let agreed = course
         .agreed
         .map_or_else(|| elsewhere::agree(&course.plan, course.yes), Ok)?;
@@ -256,8 +419,7 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
         created,
         experiment: course.experiment.to_owned(),
         command: print::typed_command(),
-        made_by: course.made_by,
-        budget_typed: course.budget_typed,
+        repeat: course.repeat,
         seed: plan.design.seed.unwrap_or_else(lab::draw_seed),
         environment: MachineFingerprint::look(&plan),
         files: plan::digests(&course.plan),
@@ -344,61 +506,6 @@ pub fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
     print::keep(&record.directory, "report", |form, path| {
         crate::report::write(of, form, path)
     });
-}
-
-/// Refuses flags about the time that a comparison may take, where nothing is compared.
-fn check_time(plan: &Plan, flags: &RunFlags) -> Result<(), CliError> {
-    match exit::given(&[
-        (flags.quick, "--quick"),
-        (flags.budget.is_some(), "--budget"),
-    ]) {
-        Some(flag) if plan.measure.is_some() && flags.slo.is_empty() => {
-            let message =
-                format!("{flag}: the experiment has [measure], and takes as long as that says");
-            Err(CliError::usage(message).hint("say it there, as `duration` or `requests`"))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn adjust(plan: &mut Plan, flags: &RunFlags) {
-    if !flags.slo.is_empty() && plan.measure.take().is_some() {
-        // The length of the measurement stands in place of one.
-        plan.design.budget = BUDGET;
-    }
-    let quick = quick_budget(plan.variants.len(), plan.design.rate.is_some());
-    let design = &mut plan.design;
-    let given = if flags.quick {
-        design.budget.min(quick)
-    } else {
-        design.budget
-    };
-    design.budget = flags.budget.unwrap_or(given);
-    design.seed = flags.seed.or(design.seed);
-    design.explain |= flags.explain;
-    if !flags.slo.is_empty() {
-        (design.metric, design.co_primary, design.endpoint) = (Metric::Capacity, Vec::new(), None);
-        (design.rate, design.ramp_to, design.slo) = (None, None, flags.slo.clone());
-        plan.variants
-            .iter_mut()
-            .for_each(|variant| variant.load.rate_per_s = None);
-        drop_unmeasured(plan);
-    }
-}
-
-/// Takes away limits of the file that are about what is not measured, and tells of each.
-fn drop_unmeasured(plan: &mut Plan) {
-    let limits = std::mem::take(&mut plan.gate).into_iter();
-    let (kept, others): (Vec<_>, Vec<_>) =
-        limits.partition(|entry| plan.measures(entry.limit.figure));
-    plan.gate = kept;
-    for entry in others {
-        let (why, _) = plan.why_never(entry.limit.figure);
-        print::tell!(
-            "note: the file's limit {} is not judged: {why}",
-            entry.limit
-        );
-    }
 }
 
 /// The budget of `--quick` for so many variants, in open loop or not.

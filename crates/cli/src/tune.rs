@@ -9,17 +9,16 @@ use std::time::{Duration, Instant};
 use analysis::Conclusion;
 use analysis::tune::{
     self, Catalogue, Chosen, Keep, Purpose, Runtime, ServiceFacts, Setting, SettingChange,
-    StepOutcome, TuneSpec, TuneStep, Tuning, Wish,
+    StepConditions, StepOutcome, StepTimes, TuneSpec, TuneStep, Tuning, Wish,
 };
 use clap::Args;
 use lab::{LabError, RealEnvironment, Stop};
 use model::quantity::{many, rate, span};
 use model::text::slug;
 use model::{Finding, Grade, MetricLoop};
-use plan::{Cpus, LookRule, Plan, PlannedRate};
-use record::{EndReason, MadeBy, Record, Writer};
+use plan::{FlagSetting, Overrides, Plan};
+use record::{EndReason, Record, Repeat, Writer};
 
-use crate::capacity;
 use crate::compare::{self, CompareFlags};
 use crate::exit::{self, CliError};
 use crate::experiment;
@@ -29,7 +28,7 @@ use crate::{preflight, records, signals};
 
 mod service;
 
-use service::{Base, Times, compresses, listen_as, logs};
+use service::{Base, compresses, logs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -46,8 +45,6 @@ Settings are screened together: each is on in half of the trials (docs/tuning.md
 const BUDGET: &str = "10m";
 /// From this budget on, a profile is taken first.
 const PROFILE_FROM: Duration = Duration::from_secs(180);
-/// Slices of a trial while settings are screened: processes vary more than slices.
-const SLICES: u32 = 2;
 /// Time limit for the first run of the unchanged service, in seconds: long enough to observe a warm-up.
 const AS_IT_IS_MOST_S: f64 = 150.0;
 /// Up to this number of processors, the generator gets none exclusively if numbers of processes are tried.
@@ -116,8 +113,7 @@ pub struct TuneArgs {
 pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     args.amount.settle();
     print::fits(args.form.form(), &[&report::CSV, &report::JUNIT])?;
-    let mut base = Base::of(args)?;
-    wish(args, &mut base.plan.tune);
+    let base = Base::of(args)?;
     let read = |text: &String| {
         Keep::read(text).map_err(|why| CliError::usage(format!("--keep {text}: {why}")))
     };
@@ -209,14 +205,26 @@ fn check_metrics(plan: &Plan, keep: &[Keep]) -> Result<(), CliError> {
     }
 }
 
-/// Merges flags into the file's settings.
-fn wish(args: &TuneArgs, tune: &mut plan::Tune) {
-    if !args.only.is_empty() {
-        tune.only.clone_from(&args.only);
+impl TuneArgs {
+    /// The settings of flags that extend the file's `[tune]`.
+    fn overrides(&self) -> Overrides {
+        let list = |key: &str, flag: &str, values: &[String]| {
+            let from = values.iter().map(|value| format!("{flag} '{value}'"));
+            let from = from.collect::<Vec<_>>().join(" ");
+            FlagSetting::new(&["tune", key], values.to_vec(), from)
+        };
+        let settings = [
+            list("only", "--only", &self.only),
+            list("try", "--try", &self.tries).added(),
+            list("without", "--without", &self.without).added(),
+            list("keep", "--keep", &self.keep).added(),
+        ];
+        let is_given = |setting: &FlagSetting| !setting.from.is_empty();
+        Overrides {
+            settings: settings.into_iter().filter(is_given).collect(),
+            ..Overrides::default()
+        }
     }
-    tune.tries.extend(args.tries.iter().cloned());
-    tune.without.extend(args.without.iter().cloned());
-    tune.keep.extend(args.keep.iter().cloned());
 }
 
 /// The settings to try, from the catalogue and from the user.
@@ -340,7 +348,7 @@ impl TuneRun<'_> {
         // Logging and compression are only visible in a run.
         let first = self.step_alone()?;
         (facts.logs, facts.compresses) = (Some(logs(&first)), Some(compresses(&first)));
-        let times = Times::of(&first);
+        let times = StepTimes::of(&first);
         if facts.runtime == Some(Runtime::Node) && self.args.budget >= PROFILE_FROM {
             self.profile(times, &mut facts)?;
         }
@@ -407,9 +415,7 @@ impl TuneRun<'_> {
             most_s: AS_IT_IS_MOST_S,
             rate_per_s: None,
         };
-        let (record, result) = self.experiment(&step, &[], "as-it-is", |plan| {
-            plan.design.drop_disturbed = false
-        })?;
+        let (record, result) = self.experiment(&step, &[], "as-it-is", None)?;
         result.map_err(run::failed)?;
         if let Some(finding) = invalid(&analysis::conclude(&record)) {
             let mark = model::FindingCode::mark(&finding.check).unwrap_or_default();
@@ -426,18 +432,19 @@ impl TuneRun<'_> {
     fn ready(
         &mut self,
         text: String,
-        mut plan: Plan,
+        plan: Plan,
         name: &str,
     ) -> anyhow::Result<(Writer, RealEnvironment)> {
-        if let Some(before) = &self.before {
-            listen_as(&mut plan, before);
-        }
+        let plan = match &self.before {
+            Some(before) => tune::on_ports_of(plan, before),
+            None => plan,
+        };
         self.number += 1;
         let directory = self.folder.join(format!("{:02}-{name}", self.number));
         let course = Course::new(&self.base.name, text, plan, Some(&directory))?;
         // The service runs on this machine, so no confirmation is needed.
         let course = Course {
-            made_by: MadeBy::Tune,
+            repeat: Repeat::SavedFile,
             ..course
         };
         run::ready(course, self.stop.clone())
@@ -447,7 +454,7 @@ impl TuneRun<'_> {
         &mut self,
         step: &TuneStep,
         tuning: &Tuning,
-        times: Times,
+        times: StepTimes,
         shares: bool,
     ) -> anyhow::Result<StepRun> {
         let settings = &tuning.spec.settings;
@@ -458,38 +465,14 @@ impl TuneRun<'_> {
             span(step.seconds.max(1.0)),
             span(left_s.max(0.0))
         );
-        let (confirms, per_core) = (step.confirms(), tuning.per_core());
-        let latency = self
-            .keep
-            .iter()
-            .find(|keep| keep.is_latency())
-            .and_then(|keep| keep.figure.metric());
-        self.experiment(step, settings, &name, |plan| {
-            if shares {
-                plan.design.cpus = Cpus::Shared;
-            }
-            if confirms {
-                (plan.design.looks, plan.design.per_core) = (LookRule::Once, per_core);
-            }
-            plan.design.slices = Some(SLICES);
-            // Rows are mirrored and blocks are few: a disturbed block is better kept than repeated.
-            plan.design.drop_disturbed &= confirms;
-            plan.design.warmup.get_or_insert(times.warm_up);
-            match step.rate_per_s.zip(latency) {
-                // Slices are then as long as the quantile requires.
-                Some((rate, metric)) => {
-                    (plan.design.metric, plan.design.rate) =
-                        (metric, Some(PlannedRate::PerSecond(rate)));
-                    for variant in &mut plan.variants {
-                        variant.load.connections =
-                            variant.load.connections.max(capacity::CONNECTIONS);
-                    }
-                }
-                None => {
-                    plan.design.slice.get_or_insert(times.slice);
-                }
-            }
-        })
+        let latency = self.keep.iter().find(|keep| keep.is_latency());
+        let conditions = StepConditions {
+            times,
+            shares_cores: shares,
+            per_core: tuning.per_core(),
+            latency: latency.and_then(|keep| keep.figure.metric()),
+        };
+        self.experiment(step, settings, &name, Some(&conditions))
     }
 
     fn experiment(
@@ -497,7 +480,7 @@ impl TuneRun<'_> {
         step: &TuneStep,
         settings: &[Setting],
         name: &str,
-        adjust: impl FnOnce(&mut Plan),
+        conditions: Option<&StepConditions>,
     ) -> anyhow::Result<StepRun> {
         let (text, names) = tune::experiment(
             &self.base.text,
@@ -505,26 +488,15 @@ impl TuneRun<'_> {
             settings,
             &step.rows,
         );
-        let mut plan = plan::parse(&text, &self.base.directory).map_err(|problems| {
+        let plan = plan::parse(&text, &self.base.directory).map_err(|problems| {
             match (step.purpose, &problems[..]) {
                 // This is the result for the setting, and not an error of the whole tuning.
                 (Purpose::Smoke(_), [problem, ..]) => anyhow::anyhow!("{}", problem.message),
                 _ => experiment::shown(Path::new(&self.base.name), &text, &problems).into(),
             }
         })?;
-        if names.len() == 1 && plan.variants.len() > 1 {
-            plan.variants.retain(|variant| variant.name == names[0]);
-        }
-        plan.design.blocks = Some(step.blocks);
-        plan.design.budget = Duration::from_secs_f64(step.most_s);
-        plan.design.seed = Some(self.seed.wrapping_add(self.number as u64) & plan::SEED_MAX);
-        plan.design.co_primary.clear();
-        plan.design.explain = false;
-        plan.gate.clear();
-        if !step.confirms() {
-            plan.comparisons.clear();
-        }
-        adjust(&mut plan);
+        let seed = self.seed.wrapping_add(self.number as u64) & plan::SEED_MAX;
+        let plan = tune::step_plan(plan, step, (seed, &names), conditions);
         let (writer, mut environment) = self.ready(text, plan, name)?;
         let (record, result) = lab::run(writer, &mut environment, &mut |_| {});
         if step.confirms() {

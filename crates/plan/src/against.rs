@@ -12,7 +12,7 @@ use ::model::quantity::many;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use crate::draft::{command_line, fitting};
+use crate::draft::fitting;
 use crate::factor::{SEPARATOR, VARIANTS_MAX};
 use crate::model::{
     CommandTexts, Comparison, Design, Factor, LookRule, Plan, Preparation, Service, VERDICTS_MAX,
@@ -123,18 +123,6 @@ impl Against {
         let digits = self.commit.get(..12).unwrap_or(&self.commit);
         format!("{}: {tree}", self.called(&format!("{digits}…")))
     }
-
-    /// Flags for the same comparison, to be appended to a command: ` --against main`.
-    pub fn flags(&self) -> String {
-        format!(
-            " {}",
-            command_line(against_flags(
-                &self.reference,
-                self.build.as_deref(),
-                &self.copy
-            ))
-        )
-    }
 }
 
 /// Flags for a comparison with a commit, as separate arguments.
@@ -166,7 +154,7 @@ const FACTOR: &str = "source";
 
 impl Plan {
     /// Returns the plan with every directory of the working tree mapped to the commit. Contents read from
-    /// files, such as templates, do not change: [`crate::parse_at`] reads the commit's.
+    /// files, such as templates, do not change: [`crate::parse_with`] reads the commit's.
     pub fn moved(&self, against: &Against) -> Plan {
         let mut plan = self.clone();
         // Both sides are loaded with the files of the working tree.
@@ -362,14 +350,18 @@ impl Plan {
         self
     }
 
-    /// Returns the plan of a calibration: the variant `of` and its copy, looked at once when the budget is
-    /// spent.
+    /// Returns the plan of a calibration: the variant `of` and its copy, analyzed once when the budget is
+    /// spent. `seed` replaces that of the file.
     ///
     /// `None` if there is no such variant.
-    pub fn calibration(&self, of: usize) -> Option<Plan> {
+    pub fn calibration(&self, of: usize, budget: Duration, seed: Option<u64>) -> Option<Plan> {
         let variants = vec![self.variants.get(of)?.clone()];
         let design = Design {
             looks: LookRule::Once,
+            budget,
+            seed: seed.or(self.design.seed),
+            // A copy differs in nothing that could be explained.
+            explain: false,
             ..self.design.clone()
         };
         let copied = &variants[0].name;

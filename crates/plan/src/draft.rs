@@ -18,6 +18,7 @@ use crate::check::is_bare;
 use crate::factor::NAME_CHARS_MAX;
 use crate::problem::{Problem, Refused};
 use crate::secret::anchored;
+use crate::setting::FlagSetting;
 use crate::{SCHEMA, masked_words};
 
 /// Name of the only service of a draft.
@@ -43,7 +44,7 @@ pub struct ExperimentDraft {
     /// Services that get the load, at least one. Further ones are compared with the first.
     pub variants: Vec<DraftVariant>,
     /// Keys of the file, each at most once.
-    pub settings: Vec<DraftSetting>,
+    pub settings: Vec<FlagSetting>,
 }
 
 /// A service that gets the load.
@@ -106,29 +107,6 @@ impl DraftSource {
         match self {
             DraftSource::Command { .. } => true,
             DraftSource::Image { .. } | DraftSource::Compose { .. } | DraftSource::Url(_) => false,
-        }
-    }
-}
-
-/// A key of the file with its value.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DraftSetting {
-    /// Path of the key: `load`, `headers`, `accept`.
-    pub path: Vec<String>,
-    /// The value in the file's notation.
-    pub value: Value,
-    /// The flag that it comes from, as typed: `-H 'accept: text/plain'`.
-    pub from: String,
-}
-
-impl DraftSetting {
-    /// Creates a setting from the key's path.
-    pub fn new(path: &[&str], value: impl Into<Value>, from: impl Into<String>) -> DraftSetting {
-        let path = path.iter().map(|key| (*key).to_owned()).collect();
-        DraftSetting {
-            path,
-            value: value.into(),
-            from: from.into(),
         }
     }
 }
@@ -301,7 +279,7 @@ impl ExperimentDraft {
             lines.push(DraftLine::new(path.to_vec(), level, &variant.from));
         }
         // A service without common settings must exist nevertheless.
-        let has_any = |setting: &DraftSetting| setting.path.starts_with(&of_service(&[]));
+        let has_any = |setting: &FlagSetting| setting.path.starts_with(&of_service(&[]));
         if shared.is_empty() && !self.settings.iter().any(has_any) {
             lines.push(DraftLine::new(of_service(&[]), "{}", ""));
         }
@@ -364,7 +342,10 @@ impl DraftSource {
 
 impl WrittenFile {
     /// The flag or argument that a problem comes from, and the byte range of the problem in it, if known.
-    pub fn origin(&self, problem: &Problem) -> Option<(&str, Range<usize>)> {
+    pub fn origin<'a>(&'a self, problem: &'a Problem) -> Option<(&'a str, Range<usize>)> {
+        if let Some(flag) = &problem.flag {
+            return Some((flag, problem.span.clone()));
+        }
         let mut origins = self.origins.iter();
         let (_, from) = origins
             .find(|(place, from)| place.contains(&problem.span.start) && !from.is_empty())?;

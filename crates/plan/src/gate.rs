@@ -12,8 +12,8 @@ use ::model::{MetricLoop, Pacing, Unit as Quantity};
 use serde::{Deserialize, Serialize};
 
 use crate::check::clipped;
-use crate::model::{Comparison, Design, Metric, Plan, Variant};
-use crate::problem::{Site, did_you_mean, line_column};
+use crate::model::{Comparison, Metric, Plan, Variant};
+use crate::problem::{Site, did_you_mean};
 use crate::text_form::{LimitText, TextForm};
 use crate::tree::{TomlEntry, TomlNode, Value};
 use ::model::text::nearest;
@@ -53,6 +53,11 @@ impl LimitFigure {
             LimitFigure::Metric(metric) => Some(metric),
             LimitFigure::Failed => None,
         }
+    }
+
+    /// Whether it is measured in this kind of loop.
+    pub fn exists_in(self, pacing: Pacing) -> bool {
+        self.metric().is_none_or(|metric| metric.exists_in(pacing))
     }
 
     /// Whether more is better, so that a limit is a lower bound.
@@ -344,24 +349,22 @@ pub struct GateEntry {
     pub line: Option<u32>,
 }
 
-/// Limits that permit every metric with a verdict a change for the worse of at most this share, 0.03 for 3 %.
-pub fn max_regression(design: &Design, share: f64) -> Vec<GateEntry> {
+/// Limits that permit each metric a change for the worse of at most this share, 0.03 for 3 %.
+pub fn max_regression(
+    metrics: impl IntoIterator<Item = Metric>,
+    share: f64,
+) -> impl Iterator<Item = Limit> {
     // Rounding undoes the error of the division by 100.
     let percent = (share * 1e8).round() / 1e6;
-    let limit = |metric: Metric| {
+    metrics.into_iter().map(move |metric| {
         let figure = LimitFigure::Metric(metric);
         let bound = Bound::Change(if figure.wants_more() {
             -percent
         } else {
             percent
         });
-        GateEntry {
-            limit: Limit { figure, bound },
-            of: None,
-            line: None,
-        }
-    };
-    design.metrics().map(limit).collect()
+        Limit { figure, bound }
+    })
 }
 
 impl Plan {
@@ -406,10 +409,12 @@ impl Plan {
 }
 
 fn is_measured(figure: LimitFigure, pacing: Option<Pacing>) -> bool {
-    figure.metric().is_none_or(|metric| match pacing {
-        Some(pacing) => metric.exists_in(pacing),
-        None => metric.row().loops != MetricLoop::Search,
-    })
+    match pacing {
+        Some(pacing) => figure.exists_in(pacing),
+        None => figure
+            .metric()
+            .is_none_or(|metric| metric.row().loops != MetricLoop::Search),
+    }
 }
 
 fn why_never(figure: LimitFigure, pacing: Option<Pacing>) -> (&'static str, &'static str) {
@@ -485,12 +490,10 @@ pub(crate) fn entries(
             let Value::String(text) = value else { continue };
             match Limit::read(figure, text) {
                 Ok(limit) => {
-                    let before = site.source.text.get(..span.start).unwrap_or_default();
-                    let line = u32::try_from(line_column(before).0).ok();
                     found.push(GateEntry {
                         limit,
                         of: of.map(str::to_owned),
-                        line,
+                        line: site.source.line(span),
                     });
                 }
                 Err((reason, hint)) => {

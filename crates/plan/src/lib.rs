@@ -39,6 +39,7 @@ mod schema;
 mod script;
 mod secret;
 mod service;
+mod setting;
 mod text_form;
 mod tree;
 mod url;
@@ -46,8 +47,7 @@ mod url;
 pub use comparable::comparable_contract;
 pub use design::BUDGET_S_MAX;
 pub use draft::{
-    DraftSetting, DraftSource, DraftVariant, ExperimentDraft, SERVICE, WrittenFile, command_line,
-    words,
+    DraftSource, DraftVariant, ExperimentDraft, SERVICE, WrittenFile, command_line, words,
 };
 pub use gate::{
     AmountUnit, Bound, GateEntry, Limit, LimitFigure, LimitSubject, limit, max_regression,
@@ -63,6 +63,7 @@ pub use request::{NAME_CHARS_MAX, STREAMS, mix};
 pub use schema::schema;
 pub use script::script;
 pub use secret::{Secrets, has_secrets, is_secret_name, masked, masked_words, quotable, veiled};
+pub use setting::{CommandRequests, FlagSetting, Overrides};
 pub use url::{Url, UrlPlace};
 
 /// Larger than any experiment. Keeps a mistaken path (a log, a device) from filling the memory.
@@ -148,36 +149,55 @@ pub fn slo(text: &str) -> Result<Limit, String> {
 /// All problems in the order of the text, at least one. After a TOML syntax error only such errors are
 /// reported, because the rest of the text cannot be trusted.
 pub fn parse(text: &str, directory: &Path) -> Result<Plan, Vec<Problem>> {
-    parse_at(text, directory, None)
+    parse_with(text, directory, &Overrides::default(), None)
 }
 
-/// Checks the text like [`parse`], with directories of the repository, and files read from them, as they are
-/// in a commit that is checked out elsewhere.
+/// Checks the text like [`parse`], with the settings of flags. With `against`, directories of the repository
+/// and files read from them are as they are in that commit, which is checked out elsewhere.
 ///
 /// # Errors
-/// As [`parse`], and if something that the file names does not exist at the commit.
-pub fn parse_at(
+/// As [`parse`], and if something that the file names does not exist at the commit. Problems with a setting
+/// come last.
+pub fn parse_with(
     text: &str,
     directory: &Path,
+    overrides: &Overrides,
     against: Option<&Against>,
 ) -> Result<Plan, Vec<Problem>> {
     let mut tree = tree::TomlNode::parse(text)?;
+    let flagged = setting::FlaggedText::merge(text, &mut tree, overrides);
+    let source = problem::FileSource {
+        text: &flagged.text,
+        file_bytes: text.len(),
+        directory,
+        against,
+        requests: overrides.requests.as_ref(),
+        complete: true,
+    };
+    resolved(tree, source).map_err(|problems| {
+        let problems = problems.into_iter();
+        problems.map(|problem| flagged.at_flag(problem)).collect()
+    })
+}
+
+fn resolved(
+    mut tree: tree::TomlNode,
+    source: problem::FileSource<'_>,
+) -> Result<Plan, Vec<Problem>> {
     tree.keep_typed_numbers();
     let mut problems = factor::unfold(&mut tree);
     problems.extend(secret::lost(&tree));
     problems.extend(check::check(&mut tree, &SCHEMA));
     let source = problem::FileSource {
-        text,
-        directory,
-        against,
         complete: problems.is_empty(),
+        ..source
     };
     let plan = resolve::plan(&tree, source, &mut problems);
     problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
     let mut plan = plan.filter(|_| problems.is_empty()).ok_or(problems)?;
     // Its place in the file is unknown.
     let problem = |reason: String| Problem::new(0..0, reason, "stands for nothing");
-    let secrets = Secrets::of(&plan, directory);
+    let secrets = Secrets::of(&plan, source.directory);
     plan.secrets =
         secrets.map_err(|reasons| reasons.into_iter().map(problem).collect::<Vec<_>>())?;
     Ok(plan)

@@ -11,6 +11,7 @@ use crate::check::clipped;
 use crate::model::Against;
 use crate::outside::found;
 use crate::secret;
+use crate::setting::CommandRequests;
 use crate::text_form::Period;
 use crate::tree::TomlNode;
 use ::model::text::{line, nearest};
@@ -23,6 +24,8 @@ pub(crate) type TextSpan = Range<usize>;
 pub struct Problem {
     /// Bytes of the text that it is about. Empty if something is missing.
     pub span: Range<usize>,
+    /// The command-line flag that it is about. `span` is then a range of this text.
+    pub flag: Option<String>,
     /// The problem: the thing, its value and the limit. One line, lower case, no full stop.
     pub message: String,
     /// Short text for the place, for example `expected an integer`.
@@ -40,6 +43,7 @@ impl Problem {
         // Paths and names in the message come from the file.
         Self {
             span,
+            flag: None,
             message: line(&message.into()),
             label: label.into(),
             hint: None,
@@ -145,14 +149,28 @@ pub(crate) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 /// Context shared by all checks of one file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileSource<'a> {
+    /// The file's text, followed by the flags of its settings.
     pub text: &'a str,
+    /// Length of the file's own text.
+    pub file_bytes: usize,
     /// Directories of services are relative to this one.
     pub directory: &'a Path,
     /// The commit in which they are looked up. `None` for the working tree.
     pub against: Option<&'a Against>,
+    /// Requests of a command line, in place of the file's.
+    pub requests: Option<&'a CommandRequests>,
     /// Whether nothing had to be dropped from the tree. Otherwise missing parts are not reported, because
     /// they may have been dropped.
     pub complete: bool,
+}
+
+impl FileSource<'_> {
+    /// Line of a place in the file, from 1. `None` for a flag.
+    pub fn line(&self, span: &TextSpan) -> Option<u32> {
+        let before = self.text.get(..span.start).unwrap_or_default();
+        let line = (span.start <= self.file_bytes).then(|| line_column(before).0);
+        line.and_then(|line| u32::try_from(line).ok())
+    }
 }
 
 /// A tree, and the problems found in it.

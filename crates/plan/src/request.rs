@@ -66,11 +66,10 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&S
             "expected at most one for each connection",
         );
     }
-    let single = single(site, load, entry);
-    let requests = if list.is_empty() {
-        vec![single]
-    } else {
-        several(site, load, entry)
+    let (requests, cookies, think) = match site.source.requests {
+        Some(typed) => (typed.requests.clone(), typed.cookies, typed.think),
+        None if list.is_empty() => (vec![single(site, load, entry)], *cookies, None),
+        None => (several(site, load, entry), *cookies, None),
     };
     let resolved = Load {
         requests,
@@ -85,8 +84,8 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&S
         sources: sources(site, load, entry),
         sample_every: *sample_every,
         network: network(site, *link),
-        cookies: *cookies,
-        think: None,
+        cookies,
+        think,
     };
     log_in::judge(site, &LIST, &resolved);
     if !resolved.keep_alive && resolved.has_users() {
@@ -138,8 +137,10 @@ pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
         .unwrap_or_default();
     let source = FileSource {
         text,
+        file_bytes: text.len(),
         directory: folder,
         against: None,
+        requests: None,
         complete: problems.is_empty(),
     };
     let mut site = Site::new(source, &tree, "");

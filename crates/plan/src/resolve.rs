@@ -148,7 +148,10 @@ fn variant(site: &mut Site<'_>, settings: &VariantTable, levels: Vec<(&str, &str
             .collect(),
         services,
         entry,
-        expect: request::contract(site, site.tree, &settings.expect, load.sample_every),
+        expect: match site.source.requests {
+            Some(typed) => typed.expect.clone(),
+            None => request::contract(site, site.tree, &settings.expect, load.sample_every),
+        },
         load,
     }
 }

@@ -54,21 +54,16 @@ pub const PROFILES: &str = "profiles";
 /// The file with the results of the captures. It is not part of the fold, because it can be recomputed.
 pub const EXPLANATION: &str = "explanation.json";
 
-/// The command that made a record, if it determines how to repeat the run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How to repeat a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MadeBy {
-    /// `run`, or a command that `run` repeats.
-    #[default]
-    Run,
-    /// `capacity` with a file that has no latency limits.
-    CapacityOfFile,
-    /// `doctor calibrate`.
-    Calibrate,
-    /// A step of `tune`.
-    Tune,
-    /// `load`, which has no file.
-    Load,
+pub enum Repeat {
+    /// The command as given. It has no experiment file, and a seed without a flag.
+    AsTyped,
+    /// These words after `proofload`, which also accept `--seed` and `--budget`.
+    Command(Vec<String>),
+    /// `run` with the experiment file in the record.
+    SavedFile,
 }
 
 /// Data known before anything starts: `record.json`.
@@ -88,10 +83,8 @@ pub struct Header {
     pub experiment: String,
     /// The command as given, word by word.
     pub command: Vec<String>,
-    /// The command that repeats the run.
-    pub made_by: MadeBy,
-    /// Whether the budget was given on the command line and not in the experiment file.
-    pub budget_typed: bool,
+    /// How to repeat the run with its flags.
+    pub repeat: Repeat,
     /// Seed of all random choices of the run.
     pub seed: u64,
     /// The plan as run.

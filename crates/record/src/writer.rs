@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::seal::Seal;
-use crate::{Event, Header, Record, VERSION, write_whole};
+use crate::{Event, Header, Record, Repeat, VERSION, write_whole};
 
 /// Only the owner may read or write files of a record.
 const FILE_MODE: u32 = 0o600;
@@ -206,13 +206,16 @@ fn masked(header: Header) -> Header {
         order,
         experiment,
         command,
-        made_by,
-        budget_typed,
+        repeat,
         seed,
         plan,
         files,
         environment,
     } = header;
+    let repeat = match repeat {
+        Repeat::Command(words) => Repeat::Command(plan.secrets.mask_words(&words)),
+        Repeat::AsTyped | Repeat::SavedFile => repeat,
+    };
     Header {
         version: VERSION,
         proofload,
@@ -220,8 +223,7 @@ fn masked(header: Header) -> Header {
         order,
         experiment: plan.secrets.hide(&experiment),
         command: plan.secrets.mask_words(&command),
-        made_by,
-        budget_typed,
+        repeat,
         seed,
         plan: plan.masked(),
         files,

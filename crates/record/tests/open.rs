@@ -154,10 +154,10 @@ fn what_cannot_be_opened_says_why() {
         );
     }
     // As in format 1 of builds before the first release.
-    fs::write(&header, kept.replacen("\"made_by\": \"run\",", "", 1)).expect("a file");
+    fs::write(&header, kept.replacen("\"seed\": 11,", "", 1)).expect("a file");
     let error = open(folder.path()).expect_err("a field is missing");
     let expected = format!(
-        "Proofload 0.0.0 wrote it on 2026-01-01 in format 1, which this Proofload {OWN} cannot read: missing field `made_by`"
+        "Proofload 0.0.0 wrote it on 2026-01-01 in format 1, which this Proofload {OWN} cannot read: missing field `seed`"
     );
     assert!(error.to_string().contains(&expected), "{error}");
 }

@@ -8,8 +8,7 @@ use explain::{Explanation, Why};
 use model::document::{Document, DocumentPart, NamedText, QuestionAnswer, Remark, Tone};
 use model::quantity::{Quantity, change, change_or_saving, count, many, share, span};
 use model::{Check, RequestOutcome};
-use plan::Against;
-use record::{EndReason, Header, MachineFingerprint, MadeBy, Record};
+use record::{EndReason, MachineFingerprint, Record, Repeat};
 use serde_json::Value;
 use stats::Estimate;
 
@@ -250,99 +249,34 @@ fn said_by(record: &Record) -> Option<&'static str> {
     record.end().and_then(EndReason::output_of)
 }
 
-/// The command that runs the experiment again.
-fn again(record: &Record) -> String {
-    let header = &record.header;
-    let against = header
-        .plan
-        .against
-        .as_ref()
-        .map(Against::flags)
-        .unwrap_or_default();
-    let mut words = vec![header.experiment.clone()];
-    let command = match header.made_by {
-        MadeBy::Load => "run",
-        MadeBy::Run => {
-            let typed = typed_flags(header);
-            // A limit from a flag does not require limits in the file.
-            words.extend(
-                typed
-                    .iter()
-                    .any(|word| word == "--limit")
-                    .then(|| "--gate".to_owned()),
-            );
-            words.extend(typed);
-            "run"
-        }
-        MadeBy::CapacityOfFile => {
-            let limits = header.plan.design.slo.iter();
-            words.extend(limits.flat_map(|limit| ["--slo".to_owned(), limit.to_string()]));
-            words.extend(typed_flags(header));
-            "capacity"
-        }
-        MadeBy::Calibrate => {
-            let variant = header.plan.variants.first();
-            words.extend(
-                variant
-                    .into_iter()
-                    .flat_map(|of| ["--variant".to_owned(), of.name.clone()]),
-            );
-            "doctor calibrate"
-        }
-        MadeBy::Tune => {
-            // A step of a tuning has its own file, because the typed command refers to the original service.
-            words = vec![
-                record
-                    .directory
-                    .join("experiment.toml")
-                    .display()
-                    .to_string(),
-            ];
-            "run"
+/// The command that runs the experiment again with its flags, and with this budget if there is one.
+fn again(record: &Record, budget: Option<String>) -> String {
+    let mut words = match &record.header.repeat {
+        Repeat::AsTyped => return plan::command_line(record.header.command.clone()),
+        Repeat::Command(words) => words.clone(),
+        Repeat::SavedFile => {
+            let file = record.directory.join("experiment.toml");
+            vec!["run".to_owned(), file.display().to_string()]
         }
     };
-    format!("proofload {command} {}{against}", plan::command_line(words))
-}
-
-/// Flags beside the file that changed the run: `--explain`, and limits, which may end it earlier.
-fn typed_flags(header: &Header) -> Vec<String> {
-    let explain = "--explain".to_owned();
-    let is_typed = header.plan.design.explain && header.command.contains(&explain);
-    let limits = header.plan.gate.iter().filter(|entry| entry.line.is_none());
-    let limits = limits.flat_map(|entry| ["--limit".to_owned(), entry.limit.to_string()]);
-    Some(explain)
-        .filter(|_| is_typed)
-        .into_iter()
-        .chain(limits)
-        .collect()
-}
-
-/// The command that repeats the run with its seed, and with its budget if that was typed. A load has no file:
-/// its command is what was typed, with the seed from a flag or the default.
-pub(crate) fn repeat(record: &Record) -> String {
-    let Header {
-        command,
-        plan,
-        seed,
-        made_by,
-        budget_typed,
-        // Used in `again`.
-        experiment: _,
-        // Time, place and version of the record.
-        version: _,
-        proofload: _,
-        created: _,
-        order: _,
-        environment: _,
-        // The files are where they were.
-        files: _,
-    } = &record.header;
-    if *made_by == MadeBy::Load {
-        return plan::command_line(command.clone());
+    if let Some(budget) = budget {
+        let typed = words.iter().position(|word| word == BUDGET);
+        words.truncate(typed.unwrap_or(words.len()));
+        words.extend([BUDGET.to_owned(), budget]);
     }
-    let budget = format!(" --budget {}", plan::duration_text(plan.design.budget));
-    let budget = if *budget_typed { budget } else { String::new() };
-    format!("{}{budget} --seed {seed}", again(record))
+    format!("proofload {}", plan::command_line(words))
+}
+
+/// The flag of a typed budget, the last one of a command that is repeated.
+const BUDGET: &str = "--budget";
+
+/// The command that repeats the run with its seed.
+pub(crate) fn repeat(record: &Record) -> String {
+    let again = again(record, None);
+    match record.header.repeat {
+        Repeat::AsTyped => again,
+        Repeat::Command(_) | Repeat::SavedFile => format!("{again} --seed {}", record.header.seed),
+    }
 }
 
 fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
@@ -358,7 +292,6 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
     if let Some(few) = conclusion.finding(Check::TooFewBlocks) {
         return vec![few.remedy.to_string()];
     }
-    let again = again(record);
     let needed_s = conclusion
         .comparisons
         .iter()
@@ -370,13 +303,17 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
         .filter(|_| !answered)
         .map(|needed_s| {
             let budget = span(analysis::budget_s(needed_s));
-            format!("to decide what is inconclusive: {again} --budget {budget}")
+            let again = again(record, Some(budget));
+            format!("to decide what is inconclusive: {again}")
         });
-    let hold = format!(
-        "to see whether it holds: {again} --seed {}",
-        record.header.seed + 1
-    );
-    let hold = (record.header.made_by != MadeBy::Load).then_some(hold);
+    let hold = match record.header.repeat {
+        Repeat::AsTyped => None,
+        Repeat::Command(_) | Repeat::SavedFile => Some(format!(
+            "to see whether it holds: {} --seed {}",
+            again(record, None),
+            record.header.seed + 1
+        )),
+    };
     let request = format!(
         "for a pull request: proofload report {} --format md",
         typed(record)

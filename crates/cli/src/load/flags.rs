@@ -11,13 +11,13 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use load::{DriverChoice, Values};
-use model::{Contract, Digest, Protocol, Rates, header as field};
-use plan::{DraftSetting, Limit, Load, Request, STREAMS, Tls, Url, UrlPlace};
+use model::{Contract, Digest, Rates, header as field};
+use plan::{FlagSetting, Limit, Load, Request, STREAMS, Url, UrlPlace};
 
 use crate::compare::{self, setting};
 use crate::exit::{self, CliError};
-use crate::experiment;
 use crate::print::{AmountArgs, FormArgs};
+use crate::{experiment, run};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -63,7 +63,7 @@ pub struct PaceFlags {
     arrivals: String,
     /// Seed of random arrivals and of the choice among requests
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
-    pub seed: u64,
+    seed: u64,
     /// Connections kept open, each with one request at a time
     #[arg(short, long, default_value_t = 64)]
     connections: u32,
@@ -113,7 +113,7 @@ fn drivers() -> impl TypedValueParser<Value = DriverChoice> {
 
 impl PaceFlags {
     /// The measurement and the load as keys of an experiment file, whose checks apply.
-    pub fn settings(&self) -> Vec<DraftSetting> {
+    pub fn settings(&self) -> Vec<FlagSetting> {
         let set = |table: &str, key: &str, value: toml::Value| {
             setting(&[table, key], &format!("--{key}"), value)
         };
@@ -131,6 +131,7 @@ impl PaceFlags {
             ),
         };
         let load = [
+            run::seed_setting(self.seed),
             set("load", "connections", i64::from(self.connections).into()),
             set("load", "threads", i64::from(self.threads).into()),
             set("load", "timeout", plan::duration_text(self.timeout).into()),
@@ -354,23 +355,42 @@ pub struct ConnectionFlags {
 }
 
 impl ConnectionFlags {
-    pub fn protocol(&self) -> Protocol {
+    /// Requests under way on a connection at once.
+    pub fn lanes(&self) -> u32 {
         if self.http2 {
-            Protocol::Http2 {
-                streams: self.streams.unwrap_or(STREAMS),
-            }
+            self.streams.unwrap_or(STREAMS)
         } else {
-            Protocol::Http1 {
-                pipeline: self.pipeline.unwrap_or(1),
-            }
+            self.pipeline.unwrap_or(1)
         }
+    }
+
+    /// The flags as keys of an experiment file.
+    pub fn settings(&self, url: &Url) -> Result<Vec<FlagSetting>, CliError> {
+        let number = |key: &str, flag: &str, number: Option<u32>| {
+            number.map(|number| setting(&["load", key], flag, i64::from(number)))
+        };
+        let protocol = self
+            .http2
+            .then(|| FlagSetting::new(&["load", "protocol"], "h2", "--http2"));
+        let keep_alive = self
+            .no_keep_alive
+            .then(|| FlagSetting::new(&["load", "keep_alive"], false, "--no-keepalive"));
+        let settings = [
+            protocol,
+            keep_alive,
+            number("streams", "--streams", self.streams),
+            number("pipeline", "--pipeline", self.pipeline),
+        ];
+        let tls = self.tls(url)?.into_iter();
+        let settings = settings.into_iter().flatten().chain(tls);
+        Ok(settings.chain(self.sources()?).collect())
     }
 
     /// Local addresses.
     ///
     /// # Errors
     /// An address that is not this machine's: each connection would fail with it.
-    pub fn sources(&self) -> Result<Vec<IpAddr>, CliError> {
+    fn sources(&self) -> Result<Option<FlagSetting>, CliError> {
         for source in &self.sources {
             TcpListener::bind((*source, 0)).map_err(|error| {
                 let hint = "it must be one of this machine's; 127.0.0.0/8 all are";
@@ -380,20 +400,14 @@ impl ConnectionFlags {
                 .hint(hint)
             })?;
         }
-        if self
-            .sources
-            .iter()
-            .any(|source| source.is_ipv4() != self.sources[0].is_ipv4())
-        {
-            return Err(CliError::usage(
-                "--source: IPv4 and IPv6 addresses cannot connect to the same address",
-            ));
-        }
-        Ok(self.sources.clone())
+        let texts: Vec<String> = self.sources.iter().map(IpAddr::to_string).collect();
+        let from = format!("--source {}", texts.join(","));
+        let is_given = !texts.is_empty();
+        Ok(is_given.then(|| FlagSetting::new(&["load", "sources"], texts, from)))
     }
 
     /// TLS settings for an https URL.
-    pub fn tls(&self, url: &Url) -> Result<Option<Tls>, CliError> {
+    fn tls(&self, url: &Url) -> Result<Vec<FlagSetting>, CliError> {
         if !url.secure {
             let flags = [
                 (self.insecure, "--insecure"),
@@ -403,33 +417,41 @@ impl ConnectionFlags {
                 (self.no_resume, "--no-resume"),
             ];
             let Some(flag) = exit::given(&flags) else {
-                return Ok(None);
+                return Ok(Vec::new());
             };
             return Err(
                 CliError::usage(format!("{flag} is about TLS, and {url} has none"))
                     .hint("https://"),
             );
         }
-        let file = |flag: &str, path: &Option<PathBuf>| {
-            path.as_deref()
-                .map(|path| compare::tls_file(flag, path))
-                .transpose()
-        };
-        let (ca, cert, key) = (
-            file("--cacert", &self.cacert)?,
-            file("--cert", &self.cert)?,
-            file("--key", &self.key)?,
-        );
-        let server_name = Some(self.sni.clone().unwrap_or_else(|| url.host().to_owned()));
-        let (insecure, resumption) = (self.insecure, !self.no_resume);
-        Ok(Some(Tls {
-            ca,
-            server_name,
-            insecure,
-            cert,
-            key,
-            resumption,
-        }))
+        let key =
+            |key: &str, flag: &str, value: toml::Value| setting(&["load", "tls", key], flag, value);
+        // The target may be a socket, while the certificate is for the host of the URL.
+        let name = self.sni.as_deref().unwrap_or(url.host());
+        let mut settings = vec![key("server_name", "--sni", name.into())];
+        let files = [
+            ("ca", "--cacert", &self.cacert),
+            ("cert", "--cert", &self.cert),
+            ("key", "--key", &self.key),
+        ];
+        for (name, flag, path) in files {
+            if let Some(path) = path {
+                let path = compare::tls_file(flag, path)?.display().to_string();
+                settings.push(key(name, flag, path.into()));
+            }
+        }
+        if self.insecure {
+            settings.push(key("insecure", "--insecure", true.into()));
+        }
+        if self.no_resume {
+            let from = "--no-resume";
+            settings.push(FlagSetting::new(
+                &["load", "tls", "resumption"],
+                false,
+                from,
+            ));
+        }
+        Ok(settings)
     }
 
     /// The target of connections: the URL's host, or a socket instead.
@@ -469,7 +491,7 @@ pub struct ExpectFlags {
 
 impl ExpectFlags {
     /// The sampling rate as a key of an experiment file.
-    pub fn setting(&self) -> DraftSetting {
+    pub fn setting(&self) -> FlagSetting {
         let every = i64::try_from(self.sample).unwrap_or(i64::MAX);
         setting(&["load", "sample_every"], "--sample", every)
     }

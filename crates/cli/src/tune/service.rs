@@ -5,14 +5,13 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use std::{fs, thread};
 
 use ::explain::CodeKind;
-use analysis::tune::{self, Catalogue, Runtime, ServiceFacts};
+use analysis::tune::{self, Catalogue, Runtime, ServiceFacts, StepTimes};
 use plan::{
-    DraftSetting, DraftSource, DraftVariant, ExperimentDraft, Launcher, NodeCommand, Plan, SERVICE,
-    Service,
+    DraftSource, DraftVariant, ExperimentDraft, FlagSetting, Launcher, NodeCommand, Overrides,
+    Plan, SERVICE, Service,
 };
 use record::Record;
 
@@ -37,7 +36,7 @@ impl Base {
             named => {
                 let file = Experiment::file(named.as_ref().map(Path::new))?;
                 args.asked.check_file(&file.file)?;
-                let (plan, name) = (file.plan(None)?, file.name());
+                let (plan, name) = (file.plan(&args.overrides(), None)?, file.name());
                 Base {
                     text: file.text(),
                     directory: records::folder_of(Path::new(&name)).to_owned(),
@@ -83,7 +82,7 @@ impl Base {
             .display()
             .to_string();
         let mut settings = args.asked.settings()?;
-        settings.push(DraftSetting::new(
+        settings.push(FlagSetting::new(
             &["services", SERVICE, "directory"],
             here.as_str(),
             "",
@@ -100,7 +99,7 @@ impl Base {
             }],
             settings,
         };
-        let (written, plan) = experiment::drafted(&draft, Path::new("."))?;
+        let (written, plan) = experiment::drafted(&draft, Path::new("."), &args.overrides())?;
         let words = plan::words(command).unwrap_or_default();
         let masked = plan::masked_words(&words);
         let name = if masked == words {
@@ -274,59 +273,8 @@ fn other_nodes(node: &str) -> Vec<(PathBuf, String)> {
         .collect()
 }
 
-/// Limits of a trial's warm-up and of a slice in seconds, while settings are screened: many short trials are
-/// more informative than few long ones.
-const WARM_UP_S: (f64, f64) = (0.5, 3.0);
-const SLICE_S: (f64, f64) = (0.5, 1.0);
 /// From this number of log bytes per request, a service counts as one that logs.
 const LOG_BYTES_MIN: f64 = 5.0;
-
-/// Length of trials while settings are screened, from the first run.
-#[derive(Clone, Copy)]
-pub struct Times {
-    pub warm_up: Duration,
-    pub slice: Duration,
-}
-
-impl Times {
-    pub fn of(record: &Record) -> Times {
-        let slices = record.trials().flat_map(record::Trial::measured);
-        let slice_s = slices
-            .map(|slice| slice.counts.window_ns as f64 / 1e9)
-            .fold(0.0, f64::max);
-        let warm_up_s = record
-            .warm_up
-            .as_ref()
-            .map_or(WARM_UP_S.1, |warm_up| warm_up.seconds);
-        Times {
-            warm_up: Duration::from_secs_f64(warm_up_s.clamp(WARM_UP_S.0, WARM_UP_S.1)),
-            slice: Duration::from_secs_f64(slice_s.clamp(SLICE_S.0, SLICE_S.1)),
-        }
-    }
-}
-
-/// Makes services listen on the same ports as before: otherwise the search needs a start of each variant in
-/// every step.
-pub fn listen_as(plan: &mut Plan, before: &Record) {
-    let Some(trial) = before.trials().next() else {
-        return;
-    };
-    for variant in &mut plan.variants {
-        variant.pin(&trial.started.services);
-        for service in variant
-            .services
-            .iter_mut()
-            .filter(|service| service.chooses_port())
-        {
-            // It uses PORT, otherwise it would have been found on another port.
-            let env = service.command_mut().map(|command| &mut command.env);
-            env.map(|env| {
-                env.entry("PORT".to_owned())
-                    .or_insert_with(|| "{port}".to_owned())
-            });
-        }
-    }
-}
 
 /// Whether a service wrote a line of log for every few requests.
 pub fn logs(record: &Record) -> bool {
@@ -362,13 +310,20 @@ pub fn compresses(record: &Record) -> bool {
 
 impl TuneRun<'_> {
     /// Profiles the unchanged service. Without a profile all applicable settings are tried.
-    pub fn profile(&mut self, times: Times, facts: &mut ServiceFacts) -> anyhow::Result<()> {
+    pub fn profile(&mut self, times: StepTimes, facts: &mut ServiceFacts) -> anyhow::Result<()> {
         print::tell!("a profile: what does it spend its time on?");
-        let mut plan = plan::parse(&self.base.text, &self.base.directory).map_err(|problems| {
-            experiment::shown(Path::new(&self.base.name), &self.base.text, &problems)
-        })?;
-        (plan.design.explain, plan.design.seed) = (true, Some(self.seed));
-        plan.design.warmup.get_or_insert(times.warm_up);
+        let mut settings = vec![run::explain_setting(), run::seed_setting(self.seed)];
+        if self.base.plan.design.warmup.is_none() {
+            let warm_up = plan::duration_text(times.warm_up);
+            settings.push(FlagSetting::new(&["design", "warmup"], warm_up, ""));
+        }
+        let overrides = Overrides {
+            settings,
+            ..Overrides::default()
+        };
+        let (text, directory) = (&self.base.text, &self.base.directory);
+        let plan = plan::parse_with(text, directory, &overrides, None)
+            .map_err(|problems| experiment::shown(Path::new(&self.base.name), text, &problems))?;
         let (writer, mut environment) = self.ready(self.base.text.clone(), plan, "profile")?;
         let (record, result) =
             lab::capture_only(writer, &mut environment, 1, &lab::TRIALS_BRIEF, &mut |_| {});

@@ -142,7 +142,7 @@ fn limits_that_cannot_be_judged_are_told_before_anything_starts() {
     for (flags, said) in [
         (
             &["--gate", "--limit", "p99 < 50ms"][..],
-            "never measures p99",
+            "`gate.p99` is never measured",
         ),
         (
             &["--gate", "--limit", "capacity > 5/s"],

@@ -18,7 +18,9 @@ fn a_calibration_gives_back_the_spreads_of_the_world() {
     let mut experiment = plan(3);
     experiment.design.budget = Duration::from_secs(600);
     // The copies are of variant 0, whatever the others do.
-    let mut calibration = experiment.calibration(0).expect("there is a variant 0");
+    let mut calibration = experiment
+        .calibration(0, experiment.design.budget, None)
+        .expect("there is a variant 0");
     // Many short blocks: their number makes a spread certain.
     calibration.design.warmup = Some(Duration::from_secs(1));
     calibration.design.slice = Some(Duration::from_millis(200));

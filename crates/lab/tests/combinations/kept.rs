@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use plan::Plan;
-use record::{Header, MadeBy, Writer};
+use record::{Header, Repeat, Writer};
 
 use crate::choices::{CHOICES, Choice};
 use crate::world::{Weather, World};
@@ -57,9 +57,9 @@ fn write(into: &Path, choices: &[Choice], weather: Weather, seed: u64, files: &P
         .join("-")
         .to_lowercase()
         .replace([' ', '.', '_'], "-");
-    let (made_by, command) = made_by(&plan);
+    let (repeat, command) = repeat(&plan);
     let header = Header {
-        made_by,
+        repeat,
         ..environment::header(plan.clone(), seed, command)
     };
     let writer = Writer::create(&into.join(name), header, &crate::experiment(choices))
@@ -67,26 +67,28 @@ fn write(into: &Path, choices: &[Choice], weather: Weather, seed: u64, files: &P
     let _ = proofload_lab::run(writer, &mut World::new(&plan, seed, weather), &mut |_| {});
 }
 
-/// The command that makes such a record.
-fn made_by(plan: &Plan) -> (MadeBy, &'static [&'static str]) {
+/// How to repeat such a run, and the command that makes its record.
+fn repeat(plan: &Plan) -> (Repeat, &'static [&'static str]) {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let file = "simulated.toml";
     if plan.measure.is_some() {
-        (
-            MadeBy::Load,
-            &["proofload", "load", "http://127.0.0.1:3000"],
-        )
+        let command = &["proofload", "load", "http://127.0.0.1:3000"];
+        (Repeat::AsTyped, command)
     } else if !plan.design.slo.is_empty() {
-        (
-            MadeBy::CapacityOfFile,
-            &["proofload", "capacity", "experiment.toml"],
-        )
+        let mut again: Vec<String> = words(&["capacity", file]);
+        let slo = plan.design.slo.iter();
+        again.extend(slo.flat_map(|limit| ["--slo".to_owned(), limit.to_string()]));
+        let command = &["proofload", "capacity", "experiment.toml"];
+        (Repeat::Command(again), command)
     } else if plan.aa.is_some() {
-        (
-            MadeBy::Calibrate,
-            &["proofload", "doctor", "calibrate", "experiment.toml"],
-        )
+        let variant = plan.variants[0].name.as_str();
+        let again = words(&["doctor", "calibrate", file, "--variant", variant]);
+        let command = &["proofload", "doctor", "calibrate", "experiment.toml"];
+        (Repeat::Command(again), command)
     } else if plan.tune != plan::Tune::default() {
-        (MadeBy::Tune, &["proofload", "tune", "experiment.toml"])
+        (Repeat::SavedFile, &["proofload", "tune", "experiment.toml"])
     } else {
-        (MadeBy::Run, &["proofload", "run", "experiment.toml"])
+        let command = &["proofload", "run", "experiment.toml"];
+        (Repeat::Command(words(&["run", file])), command)
     }
 }

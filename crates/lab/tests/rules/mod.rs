@@ -122,7 +122,14 @@ fn what_is_decided_is_measured_no_further_and_keeps_its_verdict() {
     }
     assert!(fewer >= 6 && left_s > 0.0, "{fewer} left early");
     // With a limit, all variants are measured to the end.
-    four.gate = plan::max_regression(&four.design, 0.05);
+    let limits = plan::max_regression(four.design.metrics(), 0.05);
+    four.gate = limits
+        .map(|limit| plan::GateEntry {
+            limit,
+            of: None,
+            line: None,
+        })
+        .collect();
     let record = run(four, 0);
     assert!(record.complete_blocks().all(|block| block.order.len() == 4));
 }

@@ -189,9 +189,8 @@ fn a_maximal_regression_is_a_limit_for_each_metric_with_a_verdict() {
         "metric = [\"throughput\", \"peak_memory\"]\ncompare =",
     );
     let plan = crate::parse(&text, Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let limits: Vec<String> = max_regression(&plan.design, 0.025)
-        .iter()
-        .map(|entry| entry.limit.to_string())
+    let limits: Vec<String> = max_regression(plan.design.metrics(), 0.025)
+        .map(|limit| limit.to_string())
         .collect();
     assert_eq!(limits, ["throughput > -2.5%", "peak_memory < +2.5%"]);
 }

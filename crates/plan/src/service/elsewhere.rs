@@ -301,9 +301,12 @@ pub(super) fn resolved(
         url.as_ref()
             .map_or(path.0.clone(), |url| url.below(&path.0))
     };
-    let ready = ready
-        .as_ref()
-        .map_or(Ready::Response, |path| Ready::Http(below(path)));
+    let ready = match ready {
+        Some(path) => Ready::Http(below(path)),
+        // A command of requests sends no other one.
+        None if site.source.requests.is_some() => Ready::Tcp,
+        None => Ready::Response,
+    };
     let (name, ready_timeout) = (name.to_owned(), ready_timeout.0);
     Some(Service {
         name,

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use proofload_plan::{Against, GateEntry, LimitSubject, Plan, Refused, parse, parse_at};
+use proofload_plan::{
+    Against, GateEntry, LimitSubject, Overrides, Plan, Refused, parse, parse_with,
+};
 
 use crate::{here, kept, names, plan};
 
@@ -239,7 +241,8 @@ fn the_file_is_read_as_it_is_here_and_what_it_names_as_it_is_there() {
     };
     let file = root.join("here/bench/x.toml");
     let text = fs::read_to_string(&file).unwrap();
-    let planned = |against| parse_at(&text, file.parent().unwrap(), against);
+    let none = Overrides::default();
+    let planned = |against| parse_with(&text, file.parent().unwrap(), &none, against);
     let (plan, base) = (planned(None).unwrap(), planned(Some(&against)).unwrap());
     let doubled = plan.against(&base, against.clone(), Vec::new()).unwrap();
     let templates: Vec<&str> = doubled
@@ -310,18 +313,6 @@ fn a_ref_is_shown_as_given_with_its_commit_and_made_fit_for_a_name() {
     ] {
         assert_eq!(named(given).baseline(), shown);
     }
-    assert_eq!(
-        named("main@{1 day ago}").flags(),
-        " --against 'main@{1 day ago}'"
-    );
-    let built = Against {
-        build: Some("make && make x='1'".to_owned()),
-        ..named("origin/main")
-    };
-    assert_eq!(
-        built.flags(),
-        r#" --against origin/main --build "make && make x='1'""#
-    );
 }
 
 #[test]

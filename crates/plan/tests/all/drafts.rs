@@ -1,10 +1,10 @@
 //! Experiment files made from flags: their text, their plans, and the origins of their problems.
 
-use proofload_plan::{DraftSetting, DraftSource, DraftVariant, ExperimentDraft, parse};
+use proofload_plan::{DraftSource, DraftVariant, ExperimentDraft, FlagSetting, parse};
 
 use crate::{here, names, plan, read_file};
 
-fn draft(commands: &[(Option<&str>, &str)], settings: Vec<DraftSetting>) -> ExperimentDraft {
+fn draft(commands: &[(Option<&str>, &str)], settings: Vec<FlagSetting>) -> ExperimentDraft {
     let variant = |(name, command): &(Option<&str>, &str)| DraftVariant {
         name: name.map(str::to_owned),
         source: DraftSource::command(command).unwrap(),
@@ -23,14 +23,14 @@ fn draft(commands: &[(Option<&str>, &str)], settings: Vec<DraftSetting>) -> Expe
 #[test]
 fn the_file_has_comments_and_gives_the_plan_of_the_flags() {
     let settings = vec![
-        DraftSetting::new(&["design", "budget"], "2m", "--budget 2m"),
-        DraftSetting::new(
+        FlagSetting::new(&["design", "budget"], "2m", "--budget 2m"),
+        FlagSetting::new(
             &["load", "headers", "accept"],
             "application/json",
             "-H 'accept: application/json'",
         ),
-        DraftSetting::new(&["load", "connections"], 32, "-c 32"),
-        DraftSetting::new(&["load", "path"], "/orders?a=\"b'", "--path"),
+        FlagSetting::new(&["load", "connections"], 32, "-c 32"),
+        FlagSetting::new(&["load", "path"], "/orders?a=\"b'", "--path"),
     ];
     let draft = draft(
         &[
@@ -125,9 +125,9 @@ fn any_name_of_a_variant_is_a_key_of_the_file() {
 #[test]
 fn problems_are_told_by_the_flag_that_they_come_from() {
     let settings = vec![
-        DraftSetting::new(&["design", "budget"], "1s", "--budget 1s"),
-        DraftSetting::new(&["load", "headers", "a b"], "x", "-H 'a b: x'"),
-        DraftSetting::new(&["load", "timeout"], "never", "--timeout never"),
+        FlagSetting::new(&["design", "budget"], "1s", "--budget 1s"),
+        FlagSetting::new(&["load", "headers", "a b"], "x", "-H 'a b: x'"),
+        FlagSetting::new(&["load", "timeout"], "never", "--timeout never"),
     ];
     let draft = draft(&[(None, "node a.js {prot}"), (None, "node b.js")], settings);
     let written = draft.write();
@@ -144,7 +144,7 @@ fn problems_are_told_by_the_flag_that_they_come_from() {
 
 #[test]
 fn images_and_equal_urls_are_plans_as_commands_are() {
-    let of = |sources: [DraftSource; 2], settings: Vec<DraftSetting>| {
+    let of = |sources: [DraftSource; 2], settings: Vec<FlagSetting>| {
         let mut draft = draft(&[(None, "a"), (None, "b")], settings);
         for (variant, source) in draft.variants.iter_mut().zip(sources) {
             variant.source = source;
@@ -154,7 +154,7 @@ fn images_and_equal_urls_are_plans_as_commands_are() {
     };
     let images =
         ["shop:1.4", "CACHE=off shop:1.5 --fast"].map(|text| DraftSource::image(text).unwrap());
-    let port = DraftSetting::new(
+    let port = FlagSetting::new(
         &["services", "app", "container", "port"],
         3000,
         "--port 3000",

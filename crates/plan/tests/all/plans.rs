@@ -403,13 +403,17 @@ fn a_copy_of_the_baseline_is_the_last_variant_and_no_comparison() {
         ["a", "a (again)", "a (again) (again)"],
         "names tell variants apart"
     );
-    let calibration = plan.calibration(1).expect("there is such a variant");
+    let calibration = plan
+        .calibration(1, plan.design.budget, None)
+        .expect("there is such a variant");
     assert_eq!(
         (calibration.variants.len(), calibration.comparisons.len()),
         (2, 1)
     );
     assert!(
-        calibration.aa.is_none() && calibration.factors.is_empty() && plan.calibration(3).is_none()
+        calibration.aa.is_none()
+            && calibration.factors.is_empty()
+            && plan.calibration(3, plan.design.budget, None).is_none()
     );
 }
 
@@ -464,7 +468,11 @@ fn only_what_a_started_service_mentions_is_prepared() {
         ("{output}", Duration::from_secs(3600))
     );
     assert_eq!(
-        steps(&plan.calibration(0).expect("there is such a variant")),
+        steps(
+            &plan
+                .calibration(0, plan.design.budget, None)
+                .expect("there is such a variant")
+        ),
         ["zips"]
     );
 }
@@ -540,7 +548,13 @@ fn generators_are_this_process_unless_the_file_says_otherwise_and_old_plans_do_n
             .is_here()
     );
     // A calibration uses the same client.
-    assert_eq!(shared.calibration(0).unwrap().generators, shared.generators);
+    assert_eq!(
+        shared
+            .calibration(0, shared.design.budget, None)
+            .unwrap()
+            .generators,
+        shared.generators
+    );
 }
 
 #[test]

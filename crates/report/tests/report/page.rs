@@ -7,10 +7,10 @@ use std::path::Path;
 use analysis::conclude;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plan::{GateEntry, Metric};
+use plan::Metric;
 use proofload_report::page::{Grade, Outcome, RunState, page_of};
 use proofload_report::{MeasuredRecord, Report};
-use record::{MadeBy, Record};
+use record::{Record, Repeat};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -194,48 +194,31 @@ fn the_page_has_what_the_other_forms_have_and_numbers_for_its_pictures() {
 #[test]
 fn the_command_that_repeats_a_run_can_be_typed() {
     let mut record = kept();
-    record.header.experiment = "my shop/a.toml".to_owned();
-    for (made_by, command) in [
-        (MadeBy::Run, "run 'my shop/a.toml'"),
-        (MadeBy::CapacityOfFile, "capacity 'my shop/a.toml'"),
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    for (repeat, command) in [
         (
-            MadeBy::Calibrate,
-            "doctor calibrate 'my shop/a.toml' --variant level-0",
+            Repeat::Command(words(&["run", "my shop/a.toml"])),
+            "run 'my shop/a.toml'",
         ),
-        (MadeBy::Tune, "run records/simulated/experiment.toml"),
+        (Repeat::SavedFile, "run records/simulated/experiment.toml"),
     ] {
-        record.header.made_by = made_by;
+        record.header.repeat = repeat;
         assert_eq!(
             data(&record).repeat,
             format!("proofload {command} --seed 11")
         );
     }
-    record.header.budget_typed = true;
-    assert!(data(&record).repeat.contains(" --budget "));
-    // Flags beside the file that changed the run. A limit of the file has its line.
-    let limit = |text: &str, line| GateEntry {
-        limit: plan::limit(text).expect("a limit"),
-        of: None,
-        line,
-    };
-    record.header.plan.gate = vec![
-        limit("failed < 1%", Some(3)),
-        limit("throughput > -3%", None),
-    ];
-    record.header.plan.design.explain = true;
-    record.header.command = ["proofload", "run", "a.toml", "--explain"]
-        .map(str::to_owned)
-        .into();
-    record.header.made_by = MadeBy::Run;
-    let repeat = data(&record).repeat;
-    assert!(
-        repeat.contains(" --gate --explain --limit 'throughput > -3%' --budget "),
-        "{repeat}"
-    );
+    // A longer budget replaces the typed one.
+    record.header.repeat = Repeat::Command(words(&["run", "a.toml", "--budget", "1m30s"]));
+    let told = data(&record);
+    assert_eq!(told.repeat, "proofload run a.toml --budget 1m30s --seed 11");
+    for step in told.next {
+        assert!(step.matches("--budget").count() <= 1, "{step}");
+    }
     // A load has no file.
     let words = ["proofload", "--records", "r", "load", "http://shop/"];
-    (record.header.command, record.header.made_by) =
-        (words.map(str::to_owned).into(), MadeBy::Load);
+    (record.header.command, record.header.repeat) =
+        (words.map(str::to_owned).into(), Repeat::AsTyped);
     let told = data(&record);
     assert_eq!(told.repeat, "proofload --records r load http://shop/");
     assert!(
