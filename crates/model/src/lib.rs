@@ -22,7 +22,7 @@ pub mod text;
 
 pub use ask::*;
 pub use capture::*;
-pub use check::{Check, CheckRow, Subject};
+pub use check::{Alone, Check, CheckRow, Subject};
 pub use counts::*;
 pub use digest::Digest;
 pub use event::*;
