@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::essentials::{Conditions, Essentials, plan_mark};
 use crate::metric::{BlockFigures, log_values};
-use crate::variant::mean;
+use crate::sums::mean;
 use crate::{Conclusion, conclude};
 
 /// Maximum relative difference in memory within one machine, because kernels reserve slightly different

@@ -13,7 +13,7 @@ use crate::comparison::ratios;
 use crate::failure;
 use crate::metric::{self, BlockFigures, log_over, metrics};
 use crate::rule::{self, BlockPace, POWER, rule_of};
-use crate::variant::mean;
+use crate::sums::mean;
 
 /// Confidence level of the interval of the copies.
 const LEVEL: f64 = 0.95;

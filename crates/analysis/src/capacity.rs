@@ -14,12 +14,11 @@ use serde::Serialize;
 use stats::Interval;
 use stats::capacity::{widened, widening};
 
-use crate::checks::{
+use crate::only_if;
+use crate::sums::{complete, geometric_mean, mean, outcome, slices, total, trials};
+use crate::usage::{
     GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share, most, services_limited,
 };
-use crate::metric::MetricSample;
-use crate::only_if;
-use crate::variant::{complete, geometric_mean, mean, outcome, slices, total, trials};
 
 mod search;
 mod verdict;
@@ -223,13 +222,10 @@ impl Searched {
 
     /// Capacity of the trial in a block, which depends on the other trials too. `None` if no capacity can be
     /// stated.
-    pub(crate) fn sample(&self, block: u32) -> Option<MetricSample> {
+    pub(crate) fn sample(&self, block: u32) -> Option<(f64, bool)> {
         only_if(!matches!(self.holding, Holding::Erratic { .. }))?;
         let value = self.found.as_ref()?.logs.get(&block)?.exp();
-        Some(MetricSample {
-            value,
-            at_least: self.at_least(),
-        })
+        Some((value, self.at_least()))
     }
 
     fn at_least(&self) -> bool {
@@ -376,7 +372,11 @@ fn limited_by(record: &Record, variant: usize) -> LimitedBy {
             |slice: &&Slice| rate(slice).is_some() && rate(slice) == kept.map(|tried| tried.rate);
         near.extend(slices(record, variant).filter(is_kept));
     }
-    let at_limit = |trial: &Trial| Some(services_limited(record, trial, &[last_closed(trial)?]));
+    let machine = record.header.environment.cpus;
+    let at_limit = |trial: &Trial| {
+        let slices = [last_closed(trial)?];
+        Some(services_limited(machine, &trial.started, &slices))
+    };
     let is_busy = most(trials(record, variant).filter_map(at_limit));
     if generator_share(&near) > GENERATOR_SHARE_MAX && !is_busy {
         return LimitedBy::Client;

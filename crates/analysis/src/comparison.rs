@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use stats::{COMPARISONS_MAX, Error, Estimate, Interval, MeanInterval, Resampling, Rule, Verdict};
 
 use crate::failure::{self, NoSuccess};
-use crate::metric::{BlockFigures, is_once, metrics};
+use crate::metric::{BlockFigures, Series, is_once, metrics};
 use crate::only_if;
 use crate::rule;
-use crate::variant::{geometric_mean, mean};
+use crate::sums::{geometric_mean, mean};
 
 /// Number of resamples of the bootstrap.
 const RESAMPLES: u32 = 2_000;
@@ -452,6 +452,34 @@ pub(crate) fn ratios(
     over(blocks, asked, |block, one, other| {
         block.log_ratio(metric, one, other)
     })
+}
+
+/// Candidate over baseline in each block that counts, in order. Empty if the comparison may show no number:
+/// it is invalid or without success, waits for its single look, or a block has no value.
+pub fn ratios_by_block(all: &[Series], comparison: &ComparisonResult) -> Vec<f64> {
+    let series = |metric: Metric| all.iter().find(|series| series.of == metric);
+    // Where there may be no ratio of all blocks together there is none of one.
+    let judged = series(comparison.metric).filter(|_| comparison.ratio_so_far.is_some());
+    let (above, below) = (comparison.candidate, comparison.baseline);
+    let (compared, (above, below)) = match judged {
+        Some(judged) if judged.per_core => (series(Metric::CpuPerRequest), (below, above)),
+        judged => (judged, (above, below)),
+    };
+    let Some(series) = compared else {
+        return Vec::new();
+    };
+    let of = |variant: usize| {
+        series
+            .values
+            .get(variant)
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+    };
+    let pairs = of(above).iter().zip(of(below)).zip(series.counts());
+    pairs
+        .filter(|(_, counts)| *counts)
+        .filter_map(|((one, other), _)| Some((*one)? / (*other)?))
+        .collect()
 }
 
 /// Computes a value from baseline and candidate in these blocks. Decided variants are not measured further,

@@ -16,10 +16,10 @@ use record::{Ended, MachineFingerprint, Record, Slice};
 use serde::{Deserialize, Serialize};
 use stats::{Estimate, plain_t};
 
-use crate::checks::{cpus, per_core};
 use crate::comparison::Outcome;
 use crate::metric::{BlockFigures, log_values, metrics};
-use crate::variant::mean;
+use crate::sums::mean;
+use crate::usage::{cpus, per_core};
 use crate::{Conclusion, Grade};
 
 /// Version of this form and its content. An index with another version is recomputed.
@@ -151,7 +151,9 @@ impl Conditions {
             arrivals,
             warm_up_s,
             files: record.header.files.clone(),
-            cpus: trial.map(cpus).filter(|count| *count > 0),
+            cpus: trial
+                .map(|trial| cpus(&trial.started))
+                .filter(|count| *count > 0),
             cpus_shared: trial.is_some_and(|trial| trial.started.cpus_shared),
             per_core: per_core(record),
         }

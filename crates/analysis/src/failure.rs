@@ -9,13 +9,13 @@
 use std::collections::BTreeMap;
 
 use model::quantity::{count, many, span};
-use model::{Cause, Check, ErrorCount, FailureKind, Finding, LOCATION, Phase};
+use model::{Cause, ErrorCount, FailureKind, Finding, LOCATION, Phase};
 use record::{ContractFailure, Record, Slice, SliceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::variant::{counted, measured as measured_slices, outcome, slices, total};
-use crate::{ComparisonResult, Conclusion, Outcome, checks, only_if};
+use crate::sums::{counted, measured as measured_slices, outcome, slices, total};
+use crate::{ComparisonResult, Conclusion, NAMED_MAX, Outcome, few, only_if};
 
 /// Maximum number of kinds of failure in a description.
 const WAYS_MAX: usize = 3;
@@ -48,7 +48,12 @@ fn of(record: &Record, variant: usize, counts: impl Fn(&Slice) -> bool) -> Optio
     let slices: Vec<&Slice> = slices(record, variant)
         .filter(|slice| counts(slice))
         .collect();
-    fruitless(&slices).then(|| told(&slices, &record.header.plan.variants[variant]))
+    no_success(&slices, &record.header.plan.variants[variant])
+}
+
+/// Outcome of the requests of these slices of a variant. `None` if there were none, or one succeeded.
+pub(crate) fn no_success(slices: &[&Slice], variant: &plan::Variant) -> Option<NoSuccess> {
+    fruitless(slices).then(|| told(slices, variant))
 }
 
 fn told(slices: &[&Slice], variant: &plan::Variant) -> NoSuccess {
@@ -57,7 +62,7 @@ fn told(slices: &[&Slice], variant: &plan::Variant) -> NoSuccess {
         "no response within {}",
         span(variant.load.timeout.as_secs_f64())
     );
-    let ways = ways(slices, &late, |status| checks::is_expected(variant, status));
+    let ways = ways(slices, &late, |status| is_expected(variant, status));
     let all = count(requests);
     let answer = match ways.as_slice() {
         [(way, number)] if requests > 0 && *way == late && *number == requests => {
@@ -157,7 +162,7 @@ impl FailureClass {
     /// The most frequent class of failed requests in a variant's slices. None if no request failed.
     pub(crate) fn dominant(slices: &[&Slice], variant: &plan::Variant) -> Option<FailureClass> {
         let status = slices.iter().flat_map(|slice| &slice.counts.status);
-        let unexpected = status.filter(|(status, _)| !checks::is_expected(variant, **status));
+        let unexpected = status.filter(|(status, _)| !is_expected(variant, **status));
         let mut counts =
             counted(unexpected.map(|(status, count)| (FailureClass::of_status(*status), *count)));
         let mut add = |class, count: u64| *counts.entry(class).or_default() += count;
@@ -222,6 +227,18 @@ impl FailureClass {
     }
 }
 
+/// Whether the variant expects this status in response to any of its requests.
+pub(crate) fn is_expected(variant: &plan::Variant, status: u16) -> bool {
+    let mut requests = variant.load.requests.iter();
+    requests.any(|request| {
+        request
+            .expect
+            .as_ref()
+            .unwrap_or(&variant.expect)
+            .accepts_status(status)
+    })
+}
+
 /// Describes a status, with the location of a redirect.
 fn with_location(status: u16, failures: &[ContractFailure]) -> String {
     let of_status = failures
@@ -241,24 +258,6 @@ fn with_location(status: u16, failures: &[ContractFailure]) -> String {
         }
         None => format!("status {status}"),
     }
-}
-
-/// Minimum number of responses. Fewer may come from a cache that is not filled yet.
-const RESPONSES_MIN: u64 = 20;
-
-/// Explains why a variant was not treated as configured, with advice: its responses lack the varied property
-/// that the experiment expects. `None` if they have it, or if it is too early to judge. A second trial is not
-/// needed, because continuing would measure something else for the whole budget.
-pub fn untreated(record: &Record, variant: usize) -> Option<String> {
-    let slices = record
-        .trials()
-        .filter(|trial| trial.variant() == variant)
-        .flat_map(|trial| &trial.slices);
-    only_if(slices.map(|slice| slice.counts.responses).sum::<u64>() >= RESPONSES_MIN)?;
-    let mut findings = checks::only(Check::TreatmentNotApplied, record).into_iter();
-    findings
-        .find(|finding| finding.variants.contains(&variant))
-        .map(|finding| in_words(&finding))
 }
 
 /// Time in which a ready service may still refuse requests, in seconds of its warm-up.
@@ -332,7 +331,7 @@ pub fn void_for_good(conclusion: &Conclusion) -> Option<String> {
     first.map(|finding| in_words(finding))
 }
 
-fn in_words(finding: &Finding) -> String {
+pub(crate) fn in_words(finding: &Finding) -> String {
     format!("{}; {}", finding.evidence, finding.remedy)
 }
 
@@ -346,7 +345,7 @@ fn named(record: &Record, failed: &[Option<NoSuccess>]) -> String {
     let told = |(name, of): (&String, &Option<NoSuccess>)| {
         Some(format!("{name}: {}", of.as_ref()?.answer))
     };
-    checks::few(names.zip(failed).filter_map(told), checks::NAMED_MAX, "; ")
+    few(names.zip(failed).filter_map(told), NAMED_MAX, "; ")
 }
 
 /// One kind of failure.

@@ -11,9 +11,11 @@ use serde::Serialize;
 use stats::{Estimate, MeanInterval, Rule};
 
 use crate::comparison::ComparisonResult;
-use crate::measurement::{MeasuredWindow, Measurement, measurement};
+use crate::measurement::{Measurement, measurement};
 use crate::metric::{BlockFigures, of_slice};
-use crate::{Capacity, Conclusion, Erratic, checks, rule, variant};
+use crate::sums::complete;
+use crate::window::MeasuredWindow;
+use crate::{Capacity, Conclusion, Erratic, checks, rule};
 
 /// Result of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -363,9 +365,7 @@ impl Bench<'_> {
                 .map(|slice| slice.counts.outcome())
                 .sum::<RequestOutcome>()
         };
-        let counts: Vec<RequestOutcome> = variant::complete(self.record, index)
-            .map(of_trial)
-            .collect();
+        let counts: Vec<RequestOutcome> = complete(self.record, index).map(of_trial).collect();
         let all: RequestOutcome = counts.iter().copied().sum();
         let blocks = counts.len() as u32;
         let wilson = self

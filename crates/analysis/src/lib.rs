@@ -13,13 +13,16 @@ mod failure;
 mod gate;
 mod metric;
 mod rule;
+mod sums;
 mod trend;
 mod variant;
+mod window;
 
 pub mod capacity;
 pub mod checks;
 pub mod measurement;
 pub mod tune;
+pub mod usage;
 
 pub use across::{
     Across, SESSIONS_MIN, Shift, across, differences, machine_mark, machines, other_machine,
@@ -27,14 +30,16 @@ pub use across::{
 pub use assumption::{Assumption, Standing};
 pub use calibration::{BudgetReach, Calibration, Copies, Noise, Spread, Steal};
 pub use capacity::{Capacity, Erratic, LimitedBy, Overload, RatePoint};
-pub use checks::{per_core, waiting_variants};
-pub use comparison::{AaCheck, ComparisonResult, CrossCheck, Difference, Exploratory, Outcome};
+pub use checks::untreated;
+pub use comparison::{
+    AaCheck, ComparisonResult, CrossCheck, Difference, Exploratory, Outcome, ratios_by_block,
+};
 pub use effect::{Effect, EffectKind};
 pub use essentials::{ComparedMetric, Conditions, ESSENTIALS_VERSION, Essentials, MetricFigure};
-pub use failure::{FailureCount, NoSuccess, all_fruitless, failures, untreated, void_for_good};
+pub use failure::{FailureCount, NoSuccess, all_fruitless, failures, void_for_good};
 pub use gate::{Gate, Judgement, MeasuredFigure, Ruling, gated, limits_settled};
-pub use measurement::{Bend, MeasuredWindow, Measurement, RateKept, SampledContent, measurement};
-pub use metric::{Series, metrics, ratios_by_block, series};
+pub use measurement::{Bend, Measurement, RateKept, measurement};
+pub use metric::{Series, metrics, series};
 use model::Metric;
 pub use model::{Check, Finding, Grade, Unit};
 pub use rule::{BlockPace, POWER, blocks_to_find, budget_s, rule, rule_of};
@@ -42,10 +47,13 @@ pub use trend::{
     Dated, ExperimentTrend, LineOf, RecordRun, Shifted, TREND_SEED, TrendLine, TrendPoint,
     TrendQuery, trend,
 };
+pub use usage::{per_core, waiting_variants};
 pub use variant::{
     EndpointFigures, GeneratorShare, ResponseTime, ServiceCost, VariantFigures, generators,
     latencies, latencies_together, responses, responses_together,
 };
+
+pub use window::{MeasuredWindow, SampledContent};
 
 use metric::BlockFigures;
 use record::{Block, Record};
@@ -189,6 +197,22 @@ impl Conclusion {
 /// Returns `Some(())` if `so` is true, for early returns: `only_if(…)?`.
 fn only_if(so: bool) -> Option<()> {
     so.then_some(())
+}
+
+/// Default maximum number of items named in a finding.
+pub(crate) const NAMED_MAX: usize = 3;
+
+/// Joins the first few of several items, and the number of the others: `a; b; 3 more`.
+pub(crate) fn few(
+    all: impl IntoIterator<Item = impl Into<String>>,
+    most: usize,
+    between: &str,
+) -> String {
+    let mut all: Vec<String> = all.into_iter().map(Into::into).collect();
+    let more = all.len().saturating_sub(most);
+    all.truncate(most);
+    all.extend((more > 0).then(|| format!("{more} more")));
+    all.join(between)
 }
 
 /// Whether a verdict refutes a finding that a setting had no effect.

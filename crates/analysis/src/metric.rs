@@ -5,14 +5,13 @@
 //! Histograms are not kept here. There is one for each block and variant, and a long run has tens of
 //! thousands.
 
-use model::Metric;
+use model::{Metric, Pacing};
 use record::{Block, Record, Slice, Trial};
 use stats::{Latencies, Quantile};
 
 use crate::capacity::Searched;
-use crate::checks::per_core;
-use crate::comparison::ComparisonResult;
-use crate::variant::{few_merged, geometric_mean, merged};
+use crate::sums::{few_merged, geometric_mean, mean, merged};
+use crate::usage::per_core;
 use crate::{DroppedBlock, capacity, only_if};
 
 /// Maximum number of requests without a response that a quantile tolerates, as a share of the requests beyond
@@ -108,17 +107,17 @@ fn sound(value: f64) -> Option<f64> {
 
 /// A metric with values for single slices: the metric itself, or for metrics that a trial has only once the
 /// one that reflects the machine's speed.
-pub(crate) fn of_slices(metric: Metric, record: &Record) -> Metric {
+pub(crate) fn of_slices(metric: Metric, pacing: Pacing) -> Metric {
     match sampler(metric) {
-        MetricSource::Trial(_) | MetricSource::Search => pace(record),
+        MetricSource::Trial(_) | MetricSource::Search => pace(pacing),
         MetricSource::Ratio { .. } | MetricSource::Response => metric,
     }
 }
 
 /// The metric that reflects the speed of machine and service: throughput in closed loop, CPU time per request
 /// in open loop.
-pub(crate) fn pace(record: &Record) -> Metric {
-    if record.is_open_loop() {
+pub(crate) fn pace(pacing: Pacing) -> Metric {
+    if pacing.is_open() {
         Metric::CpuPerRequest
     } else {
         Metric::Throughput
@@ -146,7 +145,7 @@ pub(crate) fn log_over<'a>(metric: Metric, slices: impl Iterator<Item = &'a Slic
                 let ns = slice.counts.open.as_ref()?.response.quantile(q)?.ns();
                 (ns > 0).then(|| (ns as f64).ln())
             };
-            crate::variant::mean(slices.map(log).collect::<Option<Vec<f64>>>()?)
+            mean(slices.map(log).collect::<Option<Vec<f64>>>()?)
         }
     }
 }
@@ -266,7 +265,9 @@ impl BlockFigures {
                 let Some(figures) = &mut block.variants[variant] else {
                     continue;
                 };
-                figures.samples[Metric::Capacity as usize] = searched.sample(block.number);
+                figures.samples[Metric::Capacity as usize] = searched
+                    .sample(block.number)
+                    .map(|(value, at_least)| MetricSample { value, at_least });
             }
         }
         blocks
@@ -496,32 +497,4 @@ impl Series {
         };
         geometric_mean(variants.into_iter().map(of).collect::<Option<Vec<f64>>>()?)
     }
-}
-
-/// Candidate over baseline in each block that counts, in order. Empty if the comparison may show no number:
-/// it is invalid or without success, waits for its single look, or a block has no value.
-pub fn ratios_by_block(all: &[Series], comparison: &ComparisonResult) -> Vec<f64> {
-    let series = |metric: Metric| all.iter().find(|series| series.of == metric);
-    // Where there may be no ratio of all blocks together there is none of one.
-    let judged = series(comparison.metric).filter(|_| comparison.ratio_so_far.is_some());
-    let (above, below) = (comparison.candidate, comparison.baseline);
-    let (compared, (above, below)) = match judged {
-        Some(judged) if judged.per_core => (series(Metric::CpuPerRequest), (below, above)),
-        judged => (judged, (above, below)),
-    };
-    let Some(series) = compared else {
-        return Vec::new();
-    };
-    let of = |variant: usize| {
-        series
-            .values
-            .get(variant)
-            .map(Vec::as_slice)
-            .unwrap_or_default()
-    };
-    let pairs = of(above).iter().zip(of(below)).zip(series.counts());
-    pairs
-        .filter(|(_, counts)| *counts)
-        .filter_map(|((one, other), _)| Some((*one)? / (*other)?))
-        .collect()
 }

@@ -5,21 +5,25 @@ use std::collections::BTreeMap;
 
 use model::RequestOutcome;
 use plan::Metric;
-use record::{EndpointCounts, ErrorCount, GeneratorPart, Record, ServiceUse, Slice, Trial};
+use record::{
+    EndpointCounts, ErrorCount, GeneratorPart, Record, ServiceUse, Slice, Trial, TrialStarted,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
-pub(crate) use stats::mean;
 use stats::{Interval, Latencies};
 
 use crate::failure::{self, NoSuccess};
 use crate::metric::{BlockFigures, is_once, is_reported};
+use crate::sums::{
+    complete, counted, few_merged, geometric_mean, mean, measured, merged, middle_count, outcome,
+    total,
+};
+use crate::usage::is_unseen;
 
 /// Confidence level of the interval of the share of failed requests.
 const FAILED_LEVEL: f64 = 0.95;
 /// Minimum CPU time of a serving process, relative to the busiest process.
 const SERVING_SHARE_MIN: f64 = 0.1;
-/// Maximum number of histograms merged in packed form. Each merge copies all cells so far.
-const FEW: usize = 8;
 
 /// Figures of one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -107,8 +111,10 @@ impl VariantFigures {
         };
         let mean = |metric| geometric_mean(values(metric));
         // Deployed services have responses but no process data.
-        let is_started =
-            !crate::checks::is_unseen(&record.header.plan.variants[index], trials.iter().copied());
+        let is_started = !is_unseen(
+            &record.header.plan.variants[index],
+            trials.iter().map(|of| &of.started),
+        );
         let value = |metric: Metric| match is_once(metric) {
             true => stats::median(values(metric)).filter(|_| is_started),
             false => mean(metric),
@@ -221,14 +227,6 @@ fn endpoints(slices: &[&Slice]) -> Vec<EndpointFigures> {
         .collect()
 }
 
-/// Sums the counts of each key.
-pub(crate) fn counted<K: Ord>(all: impl IntoIterator<Item = (K, u64)>) -> BTreeMap<K, u64> {
-    let mut sums = BTreeMap::new();
-    all.into_iter()
-        .for_each(|(key, count)| *sums.entry(key).or_default() += count);
-    sums
-}
-
 /// Times from sent to done of a variant by its index in the plan: one histogram for each complete block over
 /// its measured slices. Packed, because there may be thousands.
 ///
@@ -259,76 +257,8 @@ pub fn responses_together(record: &Record, index: usize) -> Latencies {
     merged(measured(record, index).filter_map(|slice| Some(&slice.counts.open.as_ref()?.response)))
 }
 
-/// A variant's trials of complete blocks.
-pub(crate) fn complete(record: &Record, index: usize) -> impl Iterator<Item = &Trial> {
-    record
-        .complete_blocks()
-        .filter_map(move |block| block.trial(index))
-}
-
-/// A variant's measured slices of complete blocks.
-pub(crate) fn measured(record: &Record, index: usize) -> impl Iterator<Item = &Slice> {
-    complete(record, index).flat_map(Trial::measured)
-}
-
-pub(crate) fn total(slices: &[&Slice], of: impl Fn(&Slice) -> u64) -> u64 {
-    slices.iter().map(|slice| of(slice)).sum()
-}
-
-/// Total outcome of the requests of these slices.
-pub(crate) fn outcome(slices: &[&Slice]) -> RequestOutcome {
-    slices.iter().map(|slice| slice.counts.outcome()).sum()
-}
-
-/// A variant's trials in blocks that were not dropped, including unfinished ones. A run that was stopped
-/// early may have no others.
-pub(crate) fn trials(record: &Record, variant: usize) -> impl Iterator<Item = &Trial> {
-    let blocks = record.blocks.iter().filter(|block| block.dropped.is_none());
-    blocks
-        .flat_map(|block| &block.trials)
-        .filter(move |trial| trial.variant() == variant)
-}
-
-/// All slices of [`trials`].
-pub(crate) fn slices(record: &Record, variant: usize) -> impl Iterator<Item = &Slice> {
-    trials(record, variant).flat_map(|trial| &trial.slices)
-}
-
-/// Merges the histograms of a trial. They are packed in the record, and so is the result.
-pub(crate) fn few_merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Latencies {
-    let histograms: Vec<&Latencies> = histograms.collect();
-    let empty = if histograms.len() > FEW {
-        Latencies::new()
-    } else {
-        Latencies::none()
-    };
-    let mut all = histograms.into_iter().fold(empty, with);
-    all.pack();
-    all
-}
-
-/// Merges the histograms of many trials.
-pub(crate) fn merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Latencies {
-    histograms.fold(Latencies::new(), with)
-}
-
-fn with(mut all: Latencies, more: &Latencies) -> Latencies {
-    all.merge(more);
-    all
-}
-
-/// Geometric mean, for ratios and positive values.
-pub(crate) fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    mean(values.into_iter().map(f64::ln)).map(f64::exp)
-}
-
 fn median_bytes(values: impl Iterator<Item = u64>) -> Option<u64> {
     stats::median(values.map(|bytes| bytes as f64)).map(|bytes| bytes.round() as u64)
-}
-
-/// Middle count, because a mean of two counts may not be an integer.
-pub(crate) fn middle_count(counts: impl Iterator<Item = u32>) -> Option<u32> {
-    stats::middle_by(counts, |count| f64::from(*count))
 }
 
 /// One service of a variant, over all complete blocks.
@@ -363,7 +293,7 @@ pub(crate) fn costs(trials: &[&Trial], cpu_us_per_request: Option<f64>) -> Vec<S
     let cost = |name: &str| {
         let cpu_ns: u64 = trials
             .iter()
-            .flat_map(|trial| uses(trial, name))
+            .flat_map(|trial| uses(trial.measured(), name))
             .map(|used| used.cpu_ns)
             .sum();
         let peak = |trial: &&Trial| {
@@ -374,7 +304,7 @@ pub(crate) fn costs(trials: &[&Trial], cpu_us_per_request: Option<f64>) -> Vec<S
                 .get(name)
                 .copied()
         };
-        let processes = |trial: &&Trial| Some(uses(trial, name).last()?.processes);
+        let processes = |trial: &&Trial| Some(uses(trial.measured(), name).last()?.processes);
         let cpu_share = (all_ns > 0).then(|| cpu_ns as f64 / all_ns as f64);
         ServiceCost {
             service: name.to_owned(),
@@ -387,22 +317,20 @@ pub(crate) fn costs(trials: &[&Trial], cpu_us_per_request: Option<f64>) -> Vec<S
             serving: middle_count(
                 trials
                     .iter()
-                    .filter_map(|trial| Some(WorkerShares::of(trial, name)?.serving())),
+                    .filter_map(|trial| Some(WorkerShares::of(trial.measured(), name)?.serving())),
             ),
-            workers: trials.iter().find_map(|trial| workers(trial, name)),
+            workers: trials
+                .iter()
+                .find_map(|trial| workers(&trial.started, name)),
         }
     };
     names.into_iter().map(cost).collect()
 }
 
 /// Number of workers that a service of this trial was configured to run.
-pub(crate) fn workers(trial: &Trial, name: &str) -> Option<u32> {
-    trial
-        .started
-        .services
-        .iter()
-        .find(|started| started.service == name)?
-        .workers
+pub(crate) fn workers(trial: &TrialStarted, name: &str) -> Option<u32> {
+    let mut services = trial.services.iter();
+    services.find(|started| started.service == name)?.workers
 }
 
 /// Distribution of the work of a service over its processes, in one trial.
@@ -413,12 +341,12 @@ pub(crate) struct WorkerShares {
 }
 
 impl WorkerShares {
-    /// Sums the measured slices. `None` if they have no CPU time per process. Processes of a slice are
+    /// Sums the measured slices of a trial. `None` if they have no CPU time per process. Processes of a slice are
     /// identified only by rank, so the sums are by rank: the work of different workers in different slices
     /// counts for one process, the busiest at any time.
-    pub fn of(trial: &Trial, name: &str) -> Option<WorkerShares> {
+    pub fn of<'a>(measured: impl Iterator<Item = &'a Slice>, name: &str) -> Option<WorkerShares> {
         let mut cpu_ns: Vec<u64> = Vec::new();
-        for used in uses(trial, name) {
+        for used in uses(measured, name) {
             cpu_ns.resize(cpu_ns.len().max(used.cpu_by_process_ns.len()), 0);
             cpu_ns
                 .iter_mut()
@@ -461,9 +389,11 @@ impl WorkerShares {
     }
 }
 
-fn uses<'a>(trial: &'a Trial, name: &str) -> impl Iterator<Item = &'a ServiceUse> {
-    trial
-        .measured()
+fn uses<'a>(
+    measured: impl Iterator<Item = &'a Slice>,
+    name: &str,
+) -> impl Iterator<Item = &'a ServiceUse> {
+    measured
         .flat_map(|slice| &slice.services)
         .filter(move |used| used.service == name)
 }

@@ -7,8 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use analysis::checks::{late_begin, processors};
-use model::quantity::micros;
+use analysis::checks::late_begin;
+use analysis::usage::processors;
+use model::quantity::{micros, share};
 use model::thresholds::{CpuLoss, CpuLossLevel};
 use record::{Block, MachineUse, Slice, Trial};
 
@@ -58,7 +59,7 @@ impl StolenShares {
             by_steal: stolen_ns / total_ns,
             steal_elsewhere: elsewhere(&slices),
             by_others: share(|machine| machine.strangers_cpu_ns)
-                / processors(cpus, &block.trials) as f64,
+                / processors(cpus, block.trials.iter().map(|of| &of.started)) as f64,
             by_quota: share(|machine| machine.throttled_ns),
         }
     }

@@ -26,7 +26,7 @@ pub mod thresholds;
 
 pub use ask::*;
 pub use capture::*;
-pub use check::{Check, CheckRow, Subject};
+pub use check::{Alone, Check, CheckRow, Subject};
 pub use counts::*;
 pub use digest::Digest;
 pub use end::*;

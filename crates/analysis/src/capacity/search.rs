@@ -13,7 +13,7 @@ use stats::capacity::{
 };
 
 use crate::only_if;
-use crate::variant::{complete, few_merged, mean, outcome, total};
+use crate::sums::{complete, few_merged, mean, outcome, total};
 
 /// First rate of the search as a share of the closed-loop throughput, and the factor from one step up to the
 /// next.

@@ -6,29 +6,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::quantity::{decimal, many};
 use model::{Quantity, evidence};
 use plan::Comparison;
-use record::{EndReason, GeneratorLost, GeneratorPart, OpenLoop, Record, Slice, Trial};
+use record::{EndReason, GeneratorLost, GeneratorPart, OpenLoop, Slice};
 use stats::Latencies;
 
 use super::run::BLOCKS_MIN;
-use super::saturation::{generator_share, most, services_limited};
-use super::{
-    CheckFinding, CheckedRun, CheckedVariant, NAMED_MAX, either, few, only_if, wall_ns, warning,
-};
+use super::{CheckFinding, CheckedRun, CheckedTrial, CheckedVariant, either, warning};
 use crate::capacity::has_connections;
-use crate::variant::{mean, merged};
+use crate::sums::{mean, merged};
+use crate::usage::{
+    GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share, most, services_limited, wall_ns,
+};
+use crate::window::MeasuredWindow;
+use crate::{NAMED_MAX, few, only_if};
 
-/// Share of a core above which a generator thread may have been the limit.
-pub(crate) const GENERATOR_SHARE_MAX: f64 = 0.85;
 /// Minimum share of the due requests that must be sent in the window.
 pub(crate) const SENT_SHARE_MIN: f64 = 0.99;
-/// Maximum share of the due requests that find no free connection.
-pub(crate) const QUEUED_SHARE_MAX: f64 = 0.01;
 /// Maximum delay of the client for one request in a hundred that does not matter, in nanoseconds.
 pub(crate) const LAG_MAX_NS: u64 = 200_000;
 /// Maximum share of the client's delay in the response time, both at p99.
 pub(crate) const LAG_SHARE_MAX: f64 = 0.1;
 /// Share above which mainly the client was measured.
 const LAG_SHARE_VOID: f64 = 0.5;
+/// Maximum share of the time that generator threads may wait for a core. Above it, client and server probably
+/// share one.
+const RUN_DELAY_SHARE_MAX: f64 = 0.05;
 /// Minimum tolerated delay of a generator after the first one, in nanoseconds, for any window. Shorter delays
 /// also occur when threads wait for a processor on a machine that is not quite idle.
 const LATE_MIN_NS: u64 = 5_000_000;
@@ -40,19 +41,19 @@ pub(super) fn generator_saturated(
     run: &CheckedRun<'_>,
     variant: &CheckedVariant<'_>,
 ) -> Option<CheckFinding> {
-    let record = run.record;
     let (generator, share) = busiest(&variant.slices);
     only_if(share > GENERATOR_SHARE_MAX)?;
     let busy = variant.sum(Slice::services_cpu_ns) as f64 / wall_ns(&variant.slices);
-    // In open loop services are not meant to be at their limit, and `client_late` sees what a busy client spoils. What a request costs is
-    // not the client's either.
+    // A busy client does not affect CPU per request. In open loop its effects are reported by `client_late`.
     let judged = run.plan.judges_throughput();
-    // How busy a service was that runs already nobody knows: a client at its limit is then taken for the limit.
+    // The use of a service that was not started is unknown. A client at its limit then counts as the limit.
     let unknown = variant.is_unseen();
-    let limited =
-        |trial: &&Trial| services_limited(record, trial, &trial.measured().collect::<Vec<_>>());
+    let limited = |trial: &CheckedTrial<'_>| {
+        let slices: Vec<&Slice> = trial.measured().collect();
+        services_limited(run.machine, trial.started, &slices)
+    };
     let busy_services = most(variant.trials.iter().map(limited));
-    let idle = judged && (unknown || !busy_services) && !record.is_open_loop();
+    let idle = judged && (unknown || !busy_services) && !run.is_open_loop();
     let services = match unknown {
         true => "CPU of the services is unknown, because they ran already".to_owned(),
         false => format!("the services kept {} cores busy", decimal(busy, 2)),
@@ -60,7 +61,7 @@ pub(super) fn generator_saturated(
     let thread = generator.map_or("a generator thread".to_owned(), |name| {
         format!("a thread of {name}")
     });
-    let remedy = if record.is_open_loop() {
+    let remedy = if run.is_open_loop() {
         "a client at its limit sees responses late, and response times look longer; give it more threads (load.threads) and cores"
     } else if idle {
         "the client was the limit, so this is its throughput and not the service's; give it more threads (load.threads) and cores"
@@ -72,8 +73,8 @@ pub(super) fn generator_saturated(
     Some(either(idle, evidence, remedy))
 }
 
-/// Share of its core that the busiest thread used, as the mean over slices. With several generators, that of
-/// the busiest one, and its name.
+/// Name of the busiest of several generators, and the share of its core that its busiest thread used, as the
+/// mean over slices.
 fn busiest<'a>(slices: &[&'a Slice]) -> (Option<&'a str>, f64) {
     let mut of_each: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for part in slices.iter().flat_map(|slice| &slice.generators) {
@@ -121,12 +122,11 @@ pub(super) fn rate_not_kept(
     );
     only_if(sent < SENT_SHARE_MIN || queued > QUEUED_SHARE_MAX)?;
     // Around its capacity a service is overloaded at times.
-    only_if(queued <= QUEUED_SHARE_MAX || !has_connections(run.record, variant.index))?;
-    let capacity = run
-        .record
-        .rate
-        .as_ref()
-        .and_then(|rate| rate.capacities_per_s.get(variant.index));
+    let record = run.record();
+    let has_connections = || record.is_some_and(|record| has_connections(record, variant.index));
+    only_if(queued <= QUEUED_SHARE_MAX || !has_connections())?;
+    let rate = record.and_then(|record| record.rate.as_ref());
+    let capacity = rate.and_then(|rate| rate.capacities_per_s.get(variant.index));
     let capacity = capacity
         .filter(|per_s| **per_s > 0.0)
         .map(|per_s| Quantity::per_s(*per_s));
@@ -136,13 +136,21 @@ pub(super) fn rate_not_kept(
     let evidence = evidence!("of {due} due {sent} were sent in time, and {queued} found no connection free{capacity}";
         due = Quantity::per_s(due as f64 / (variant.sum(|slice| slice.counts.window_ns) as f64 / 1e9)),
         sent = Quantity::share(sent), queued = Quantity::share(queued));
+    if run.slice().is_some() {
+        let remedy = if queued > QUEUED_SHARE_MAX {
+            "requests waited for a connection, which the response time contains: more connections, or the service is overloaded"
+        } else {
+            "the client's own lateness is part of the response times: give it a core of its own, or more threads"
+        };
+        return Some(warning(evidence, remedy));
+    }
     let remedy = if queued > QUEUED_SHARE_MAX {
         "it was overloaded or had too few connections, so this is the length of a queue and not its latency; set load.connections higher, \
          or design.rate lower"
     } else {
         "connections were free and the client did not send; give it a core of its own, or more threads (load.threads)"
     };
-    // A capacity is a rate that was asked for: it needs all of its requests, and counts windows with too few connections as bounds.
+    // A capacity needs all requests of its rate, and counts windows with too few connections as bounds.
     let is_capacity = !run.plan.design.slo.is_empty();
     let is_void = if is_capacity {
         queued <= QUEUED_SHARE_MAX
@@ -196,7 +204,6 @@ pub(super) fn client_late(
 /// client needs more time for responses of one variant than of another.
 pub(super) fn cores_shared(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let trial = run
-        .record
         .complete_trials()
         .find(|trial| trial.started.cpus_shared)?;
     let services: BTreeSet<usize> = trial
@@ -228,7 +235,7 @@ pub(super) fn cores_shared(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let taken = run
         .variants
         .iter()
-        .map(|variant| (share(variant), variant.name()));
+        .map(|variant| (share(variant), variant.name));
     let most = taken
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .filter(|(share, _)| *share > 0.0);
@@ -266,6 +273,15 @@ pub(super) fn cores_shared(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     ))
 }
 
+/// Reports that the generator's threads waited for a core during a slice.
+pub(super) fn client_waited(window: &MeasuredWindow<'_>) -> Option<CheckFinding> {
+    let share = window.slice.counts.generator.waiting_share();
+    let share = Quantity::share(share.filter(|share| *share > RUN_DELAY_SHARE_MAX)?.min(1.0));
+    let evidence = evidence!("the client waited for a core for {share} of the time"; share = share);
+    let remedy = "something else ran on it, perhaps the service, and latencies contain the wait";
+    Some(warning(evidence, remedy))
+}
+
 /// Difference in the client's time per response between the variants of a comparison, as a share of one
 /// processor at the higher throughput.
 fn client_apart(run: &CheckedRun<'_>, asked: &Comparison) -> Option<f64> {
@@ -289,11 +305,10 @@ fn client_apart(run: &CheckedRun<'_>, asked: &Comparison) -> Option<f64> {
 /// Reports lost generators. Measurements in progress were discarded, so the figures are valid if enough
 /// remain.
 pub(super) fn generator_lost(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let CheckedRun { record, plan, .. } = run;
-    let lost = &record.generators_lost;
+    let lost = run.generators_lost;
     only_if(!lost.is_empty())?;
-    let failed = matches!(record.end(), Some(EndReason::GeneratorFailed(_)));
-    let too_few = record.complete_blocks().count() < BLOCKS_MIN && !plan.comparisons.is_empty();
+    let failed = matches!(run.end(), Some(EndReason::GeneratorFailed(_)));
+    let too_few = run.complete_blocks().count() < BLOCKS_MIN && !run.plan.comparisons.is_empty();
     let told = |lost: &GeneratorLost| match lost.block {
         0 => format!("before the first block {}", lost.why),
         block => format!("in block {block} {}", lost.why),
@@ -357,32 +372,32 @@ fn late_max_ns(window_ns: u64) -> u64 {
 
 /// Reports that generators did not begin together, or that it is unknown whether they did.
 pub(super) fn generators_apart(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
-    began_late(run.record)
+    began_late(run)
         .into_iter()
-        .chain(clocks_unknown(run.record))
+        .chain(clocks_unknown(run))
         .collect()
 }
 
 /// Measured slices with several generators in finished blocks. Includes dropped blocks, because the reason is
 /// reported here.
-fn shared_slices(record: &Record) -> Vec<&Slice> {
-    let ended = record.blocks.iter().filter(|block| block.seconds.is_some());
+fn shared_slices<'a>(run: &CheckedRun<'a>) -> Vec<&'a Slice> {
+    let ended = run.blocks.iter().filter(|block| block.seconds.is_some());
     let slices = ended
         .flat_map(|block| &block.trials)
-        .flat_map(Trial::measured);
+        .flat_map(CheckedTrial::measured);
     slices.filter(|slice| slice.generators.len() > 1).collect()
 }
 
-fn began_late(record: &Record) -> Option<CheckFinding> {
-    let slices = shared_slices(record);
+fn began_late(run: &CheckedRun<'_>) -> Option<CheckFinding> {
+    let slices = shared_slices(run);
     let late: Vec<LateBegin<'_>> = slices
         .iter()
         .filter_map(|slice| late_begin(slice))
         .collect();
     let worst = late.iter().max_by_key(|late| late.by_ns)?;
-    let counted = record
+    let counted = run
         .complete_trials()
-        .flat_map(Trial::measured)
+        .flat_map(CheckedTrial::measured)
         .filter(|of| of.generators.len() > 1);
     let missing = mean(counted.map(missing_share)).unwrap_or(0.0);
     let (name, of) = (&worst.part.name, many(slices.len() as u64, "slice"));
@@ -411,8 +426,8 @@ fn missing_share(slice: &Slice) -> f64 {
         / (slice.generators.len().max(1) as f64 * slice.counts.window_ns.max(1) as f64)
 }
 
-fn clocks_unknown(record: &Record) -> Option<CheckFinding> {
-    let slices = shared_slices(record);
+fn clocks_unknown(run: &CheckedRun<'_>) -> Option<CheckFinding> {
+    let slices = shared_slices(run);
     let worst = slices.iter().filter_map(|slice| {
         let worst = slice
             .generators

@@ -7,9 +7,11 @@
 use std::collections::BTreeSet;
 
 use model::quantity::many;
-use record::{DeployedSeen, PodSeen, Trial};
+use record::{DeployedSeen, PodSeen};
 
-use super::{CheckFinding, CheckedRun, CheckedVariant, few, void, warning};
+use super::{CheckFinding, CheckedRun, CheckedTrial, CheckedVariant, void, warning};
+use crate::usage::is_unseen;
+use crate::{few, only_if};
 
 /// Maximum number of changes described in a finding.
 const TOLD_MAX: usize = 2;
@@ -31,9 +33,10 @@ struct PodChanges {
 }
 
 pub(super) fn pods_changed(
-    _: &CheckedRun<'_>,
+    run: &CheckedRun<'_>,
     variant: &CheckedVariant<'_>,
 ) -> Option<CheckFinding> {
+    only_if(!run.is_of_url())?;
     let place = &deployed(variant).next()?.place;
     let PodChanges {
         within,
@@ -86,7 +89,7 @@ impl PodChanges {
         let mut changes = PodChanges::default();
         // The last known pods, and whether they belong to a trial that counts.
         let mut before: Option<(&[PodSeen], bool)> = None;
-        for Trial { started, ended, .. } in &variant.all_trials {
+        for CheckedTrial { started, ended, .. } in &variant.all_trials {
             let Some(DeployedSeen { pods: begin, .. }) = &started.deployed else {
                 continue;
             };
@@ -99,9 +102,7 @@ impl PodChanges {
                 );
             }
             // A trial without an end was not listed again, which is not an error.
-            let end = ended
-                .as_ref()
-                .map_or(Some(begin.as_slice()), |ended| ended.pods.as_deref());
+            let end = ended.map_or(Some(begin.as_slice()), |ended| ended.pods.as_deref());
             let said = end.and_then(|end| difference(begin, end));
             changes
                 .told(counts)
@@ -210,7 +211,7 @@ pub(super) fn already_running(run: &CheckedRun<'_>) -> Option<CheckFinding> {
         places.join(" and ")
     );
     let mut told = run.variants.iter().filter(|of| about.contains(&of.index));
-    let unseen = told.any(|of| super::is_unseen(of.plan, of.all_trials.iter().copied()));
+    let unseen = told.any(|of| is_unseen(of.plan, of.all_trials.iter().map(|trial| trial.started)));
     let why = all.iter().find_map(|one| one.unseen.as_ref());
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
     let known = match unseen {

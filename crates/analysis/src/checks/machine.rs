@@ -4,16 +4,17 @@
 //! Blocks distribute these effects over all variants, so they widen intervals without falsifying them. All
 //! findings are therefore warnings. The checks do not apply to records without the figures.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use model::quantity::many;
 use model::thresholds::{OTHERS_SHARE_MAX, STEAL_SHARE_MAX, THROTTLED_SHARE_MAX};
 use model::{Quantity, evidence};
-use record::{Block, MachineUse, Record, Slice, Trial};
+use record::{MachineUse, Slice};
 
-use super::{
-    CheckFinding, CheckedRun, CheckedVariant, only_if, total, wall_ns, warning, works_unseen,
-};
+use super::{CheckFinding, CheckedBlock, CheckedRun, CheckedTrial, CheckedVariant, warning};
+use crate::only_if;
+use crate::sums::total;
+use crate::usage::{processors, wall_ns, works_unseen};
 
 /// Maximum share of a core that idle trials may use.
 const IDLE_SHARE_MAX: f64 = 0.01;
@@ -35,7 +36,7 @@ const DISK_BYTES_PER_S_MIN: f64 = 1e6;
 
 /// Reports CPU steal on this machine, or on a machine with a generator.
 pub(super) fn steal(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
-    let slices = || run.record.complete_trials().flat_map(Trial::measured);
+    let slices = || run.complete_trials().flat_map(CheckedTrial::measured);
     let here: Vec<f64> = slices().map(|slice| slice.machine.steal_share).collect();
     let mut elsewhere: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for part in slices()
@@ -74,7 +75,7 @@ fn stolen(place: &str, shares: &[f64], remedy: &str) -> Option<CheckFinding> {
 }
 
 pub(super) fn throttled(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let stretches = stretches(run.record);
+    let stretches = stretches(run);
     let held_in = |stretch: &WatchedSpan<'_>| {
         stretch
             .machine
@@ -106,9 +107,9 @@ fn loaded_ns(stretches: &[WatchedSpan<'_>]) -> f64 {
 
 /// Reports processes that are neither Proofload nor a service of the run and used the processors.
 pub(super) fn other_processes(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let record = run.record;
-    only_if(!works_unseen(record.complete_trials()))?;
-    let stretches = stretches(record);
+    let started = || run.complete_trials().map(|trial| trial.started);
+    only_if(!run.is_of_url() && !works_unseen(started()))?;
+    let stretches = stretches(run);
     let used_ns: u64 = stretches
         .iter()
         .map(|stretch| stretch.machine.strangers_cpu_ns)
@@ -117,10 +118,7 @@ pub(super) fn other_processes(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     // The system counts CPU time in hundredths of a second.
     only_if(wall_ns >= STRANGERS_WALL_NS_LEAST)?;
     let cores = used_ns as f64 / wall_ns as f64;
-    let cpus = processors(
-        record.header.environment.cpus,
-        record.complete_trials().take(1),
-    );
+    let cpus = processors(run.machine, started().take(1));
     let share = cores / cpus as f64;
     only_if(share > OTHERS_SHARE_MAX)?;
     Some(warning(
@@ -131,29 +129,16 @@ pub(super) fn other_processes(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     ))
 }
 
-/// Number of processors that a run could use: the number counted at its start, or the number that processes of
-/// these trials were pinned to, whichever is larger. A CPU quota can reduce the counted number.
-pub fn processors<'a>(counted: usize, trials: impl IntoIterator<Item = &'a Trial>) -> usize {
-    let pinned = trials.into_iter().flat_map(|Trial { started, .. }| {
-        started
-            .services
-            .iter()
-            .flat_map(|service| &service.cpus)
-            .chain(&started.generator_cpus)
-    });
-    pinned.collect::<BTreeSet<_>>().len().max(counted).max(1)
-}
-
 /// Reports that the same arithmetic took longer in some blocks than in others.
 ///
 /// The quickest probe of each block counts, and the extreme blocks are left out: a neighbour slows single
 /// probes, a lower frequency slows all of them. Changes within a block are not detected.
 pub(super) fn spin_varies(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let quickest = |block: &Block| {
-        let slices = block.trials.iter().flat_map(|trial| &trial.slices);
+    let quickest = |block: &CheckedBlock<'_>| {
+        let slices = block.trials.iter().flat_map(|trial| trial.slices);
         slices.filter_map(|slice| slice.machine.spin_ns).min()
     };
-    let mut quickest: Vec<u64> = run.record.complete_blocks().filter_map(quickest).collect();
+    let mut quickest: Vec<u64> = run.complete_blocks().filter_map(quickest).collect();
     quickest.sort_unstable();
     only_if(quickest.len() >= SPIN_BLOCKS_MIN)?;
     let (low, high) = (quickest[1], quickest[quickest.len() - 2]);
@@ -170,7 +155,7 @@ pub(super) fn spin_varies(run: &CheckedRun<'_>) -> Option<CheckFinding> {
 
 /// Reports memory shortage: pages read back from swap, or services that waited for pages of their files.
 pub(super) fn paging(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let stretches = stretches(run.record);
+    let stretches = stretches(run);
     let seconds = loaded_ns(&stretches) / 1e9;
     let swapped: u64 = stretches
         .iter()
@@ -197,7 +182,7 @@ pub(super) fn disk_reads(
     run: &CheckedRun<'_>,
     variant: &CheckedVariant<'_>,
 ) -> Option<CheckFinding> {
-    let fetched = run.record.complete_blocks().filter_map(|block| {
+    let fetched = run.complete_blocks().filter_map(|block| {
         let slices: Vec<&Slice> = block.trial(variant.index)?.measured().collect();
         let bytes = total(&slices, |slice| {
             slice
@@ -209,7 +194,7 @@ pub(super) fn disk_reads(
         let wall_ns = total(&slices, |slice| slice.counts.wall_ns());
         (wall_ns > 0).then(|| (bytes as f64 * 1e9 / wall_ns as f64, bytes, block))
     });
-    let trials: Vec<(f64, u64, &Block)> = fetched.collect();
+    let trials: Vec<(f64, u64, &CheckedBlock<'_>)> = fetched.collect();
     let (usual_per_s, median, _) = stats::middle_by(trials.iter().copied(), |(per_s, ..)| *per_s)?;
     let (per_s, most, block) = trials
         .into_iter()
@@ -231,22 +216,20 @@ pub(super) fn disk_reads(
 }
 
 pub(super) fn idle_not_idle(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    // If trials take turns, no service is idle all the time, and no idle use is recorded. In the first block
-    // trials are warmed up one by one.
-    let one_by_one = |slice: &Slice| slice.block == 1 && !slice.kind.counts();
-    let told = |slice: &&Slice| one_by_one(slice) || slice.machine.idle_trials_cpu_ns > 0;
-    let alone = |slice: &&Slice| slice.turns == 1 && slice.counts.sent > 0;
-    let slices = run
-        .record
-        .complete_trials()
-        .flat_map(|trial| &trial.slices)
-        .filter(alone)
-        .filter(told);
-    let slices: Vec<&Slice> = slices.collect();
+    let slices: Vec<&Slice> = run.complete_trials().flat_map(beside_idle_trials).collect();
     let share = total(&slices, |slice| slice.machine.idle_trials_cpu_ns) as f64 / wall_ns(&slices);
     let evidence = evidence!("trials that should have been idle used {used} of a core while others were loaded"; used = Quantity::share(share));
     let remedy = "the services work without requests (timers, collectors); each variant is disturbed by the others";
     (share > IDLE_SHARE_MAX).then(|| warning(evidence, remedy))
+}
+
+/// The slices of a trial with a figure for idle trials. If trials take turns, no service is idle all the time,
+/// and no idle use is recorded. In the first block trials are warmed up one by one.
+fn beside_idle_trials<'a>(trial: &CheckedTrial<'a>) -> Vec<&'a Slice> {
+    let one_by_one = |slice: &Slice| slice.block == 1 && !trial.counts(slice);
+    let alone = |slice: &&Slice| slice.turns == 1 && slice.counts.sent > 0;
+    let is_known = |slice: &&Slice| one_by_one(slice) || slice.machine.idle_trials_cpu_ns > 0;
+    trial.slices.iter().filter(alone).filter(is_known).collect()
 }
 
 /// A time interval over which the machine was observed: of one slice, or of several slices that were made in
@@ -283,28 +266,25 @@ impl WatchedSpan<'_> {
 }
 
 /// The intervals of all measured slices of complete blocks.
-pub(super) fn stretches(record: &Record) -> Vec<WatchedSpan<'_>> {
-    let of_block = |block| of_block(block, |slice| slice.kind.counts());
-    record.complete_blocks().flat_map(of_block).collect()
+pub(super) fn stretches<'a>(run: &CheckedRun<'a>) -> Vec<WatchedSpan<'a>> {
+    let of_block = |block| of_block(block, true);
+    run.complete_blocks().flat_map(of_block).collect()
 }
 
 /// The intervals of all other slices, in every block that was not dropped. Warm-ups take turns, too, except
 /// in the first block.
-pub(super) fn stretches_beside(record: &Record) -> Vec<WatchedSpan<'_>> {
-    let of_block = |block| of_block(block, |slice| !slice.kind.counts());
-    record
-        .blocks
-        .iter()
-        .filter(|block| block.dropped.is_none())
-        .flat_map(of_block)
-        .collect()
+pub(super) fn stretches_beside<'a>(run: &CheckedRun<'a>) -> Vec<WatchedSpan<'a>> {
+    let kept = run.blocks.iter().filter(|block| block.dropped.is_none());
+    kept.flat_map(|block| of_block(block, false)).collect()
 }
 
-fn of_block(block: &Block, wanted: fn(&Slice) -> bool) -> Vec<WatchedSpan<'_>> {
+/// The intervals of the slices with the result, or of all others.
+fn of_block<'a>(block: &CheckedBlock<'a>, with_result: bool) -> Vec<WatchedSpan<'a>> {
     // Slices made in turns have the same index in their trials.
-    let mut by_number: Vec<Vec<WatchedSpan<'_>>> = Vec::new();
+    let mut by_number: Vec<Vec<WatchedSpan<'a>>> = Vec::new();
     let numbered = block.trials.iter().flat_map(|trial| {
-        let kept = trial.slices.iter().filter(move |slice| wanted(slice));
+        let is_wanted = move |slice: &&Slice| trial.counts(slice) == with_result;
+        let kept = trial.slices.iter().filter(is_wanted);
         kept.enumerate()
     });
     for (number, slice) in numbered {

@@ -6,14 +6,14 @@
 
 use model::quantity::{counted, many};
 use model::{Cause, FAILED_SHARE_MAX, Phase, Quantity, evidence, header};
-use record::{Record, Slice};
+use record::Slice;
 
 use super::machine::{WatchedSpan, stretches, stretches_beside};
-use super::{
-    CheckFinding, CheckedRun, CheckedVariant, GENERATOR_SHARE_MAX, either, generator_share,
-    only_if, total, warning,
-};
-use crate::variant::{outcome, slices};
+use super::{CheckFinding, CheckedRun, CheckedVariant, either, warning};
+use crate::only_if;
+use crate::sums::{outcome, total};
+use crate::usage::{GENERATOR_SHARE_MAX, generator_share};
+use crate::window::MeasuredWindow;
 
 /// Connections opened among services per response from which on they are not reused. With a pool there are
 /// hundreds of responses per connection, without one at most one.
@@ -44,7 +44,7 @@ pub(super) fn upstream_connections(
     run: &CheckedRun<'_>,
     variant: &CheckedVariant<'_>,
 ) -> Option<CheckFinding> {
-    let (record, plan) = (run.record, variant.plan);
+    let plan = variant.plan;
     let before = plan
         .services
         .iter()
@@ -52,7 +52,7 @@ pub(super) fn upstream_connections(
     let before: Vec<&str> = before.map(|service| service.name.as_str()).collect();
     only_if(!before.is_empty())?;
     let on_link = plan.load.network.is_some();
-    let slices = own(record, variant.index, on_link);
+    let slices = own(run, variant.index, on_link);
     let apart = on_link || plan.runs_already();
     let seen: Vec<_> = slices
         .iter()
@@ -76,13 +76,11 @@ pub(super) fn upstream_connections(
 }
 
 /// Slices of a variant during which no other trial's connections were counted.
-fn own(record: &Record, variant: usize, on_link: bool) -> Vec<&Slice> {
+fn own<'a>(run: &CheckedRun<'a>, variant: usize, on_link: bool) -> Vec<&'a Slice> {
     if on_link {
-        return slices(record, variant).collect();
+        return run.slices(variant).collect();
     }
-    let all = stretches_beside(record)
-        .into_iter()
-        .chain(stretches(record));
+    let all = stretches_beside(run).into_iter().chain(stretches(run));
     all.filter(|stretch| stretch.belongs_to(variant))
         .flat_map(|stretch| stretch.slices)
         .collect()
@@ -116,8 +114,7 @@ pub(super) fn ports_exhausted(
     run: &CheckedRun<'_>,
     variant: &CheckedVariant<'_>,
 ) -> Option<CheckFinding> {
-    let (record, index) = (run.record, variant.index);
-    let slices: Vec<&Slice> = slices(record, index).collect();
+    let slices: Vec<&Slice> = run.slices(variant.index).collect();
     let errors = slices.iter().flat_map(|slice| &slice.counts.errors);
     let refused = errors.filter(|error| error.cause == Cause::AddressExhausted);
     let refused: u64 = refused.map(|error| error.count).sum();
@@ -133,7 +130,7 @@ pub(super) fn ports_exhausted(
         Some((tcp.time_wait as f64 / tcp.local_ports as f64, tcp))
     };
     // With turns, all variants see the sockets that one of them leaves behind. Only that one is reported.
-    let own = own(record, index, variant.plan.load.network.is_some());
+    let own = own(run, variant.index, variant.plan.load.network.is_some());
     let most = own
         .iter()
         .filter_map(share)
@@ -214,7 +211,7 @@ impl SocketDrops {
 /// Reports connections that waited because the accept queue was full. Retransmitted SYNs without a drop are
 /// not counted, because connection attempts to unreachable hosts on this machine cause some too.
 pub(super) fn backlog_full(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
-    let stretches = stretches(run.record);
+    let stretches = stretches(run);
     // With turns, all variants have the same counts, which is one finding.
     let held = run
         .variants
@@ -229,7 +226,7 @@ pub(super) fn backlog_full(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
 
 fn held_up(held: &SocketDrops, variants: &[&CheckedVariant<'_>]) -> CheckFinding {
     let (about, names): (Vec<usize>, Vec<&str>) =
-        variants.iter().map(|of| (of.index, of.name())).unzip();
+        variants.iter().map(|of| (of.index, of.name)).unzip();
     let evidence = evidence!(
         "{}: listening sockets dropped {dropped} to connect during {requests}, {overflows} of them because the accept \
          queue was full; {sent_again} were sent again", names.join(", ");
@@ -289,6 +286,17 @@ fn streams_unused(variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     Some(warning(evidence, remedy))
 }
 
+/// Reports connections that were not open when the window of a slice began.
+pub(super) fn connections_missing(window: &MeasuredWindow<'_>) -> Option<CheckFinding> {
+    let slice = window.slice;
+    let (alive, asked) = (slice.counts.connections_alive_at_start, slice.connections);
+    let kept = window.load().is_none_or(|load| load.keep_alive);
+    let evidence = evidence!("{open} of {asked} were open when the window began";
+        open = Quantity::count(alive), asked = counted(asked, "connection"));
+    let is_missing = alive < asked && kept && window.has_success();
+    is_missing.then(|| warning(evidence, "the others joined when they could"))
+}
+
 /// Reports connections that were repeatedly opened beyond the requested number.
 fn reopened(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     // Each window may open all its connections once: in open loop it does, and after a pause for the turns of
@@ -344,7 +352,7 @@ pub(super) fn certificates_unchecked(run: &CheckedRun<'_>) -> Option<CheckFindin
         .variants
         .iter()
         .filter(unchecked)
-        .map(|variant| (variant.index, variant.name()));
+        .map(|variant| (variant.index, variant.name));
     let (about, names): (Vec<usize>, Vec<&str>) = insecure.unzip();
     let evidence = format!(
         "{}: certificates were not checked: who responded is not known",

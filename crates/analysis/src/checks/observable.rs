@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Quantity, evidence, header};
 use plan::{Comparison, Service, ServiceCommand, ServiceSource};
-use record::{ProcessSeen, ServiceStarted, Trial, Witness};
+use record::{ProcessSeen, ServiceStarted, TrialStarted, Witness};
 
-use super::{
-    CheckFinding, CheckedRun, CheckedVariant, deployed, is_one_of, only_if, total, warning,
-};
+use super::{CheckFinding, CheckedRun, CheckedVariant, deployed, is_one_of, warning};
+use crate::only_if;
+use crate::sums::total;
 
 /// Relative difference in CPU time per request from which on variants do differ. Identical services differ by
 /// up to 3 % on a shared host with two cores.
@@ -176,7 +176,7 @@ impl<'a> ObservedVariant<'a> {
     /// variables.
     fn of(variant: &CheckedVariant<'a>) -> Option<ObservedVariant<'a>> {
         let trials = &variant.all_trials;
-        let mut faces = trials.iter().copied().map(face);
+        let mut faces = trials.iter().map(|trial| face(trial.started));
         let face = faces.next()??;
         only_if(faces.all(|other| other.as_ref() == Some(&face)))?;
         let slices: Vec<_> = trials.iter().flat_map(|trial| trial.measured()).collect();
@@ -198,8 +198,8 @@ impl<'a> ObservedVariant<'a> {
     }
 }
 
-fn face(trial: &Trial) -> Option<Face<'_>> {
-    let services = trial.started.services.iter();
+fn face(started: &TrialStarted) -> Option<Face<'_>> {
+    let services = started.services.iter();
     let ports: Vec<String> = services
         .clone()
         .map(|service| service.port.to_string())

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use model::quantity::many;
-use record::{ProcessSeen, Trial};
+use record::ProcessSeen;
 
-use super::{CheckFinding, CheckedRun, CheckedVariant, is_one_of, only_if, void};
+use super::{CheckFinding, CheckedRun, CheckedTrial, CheckedVariant, is_one_of, void};
+use crate::only_if;
 
 /// Flags of Node.js and V8 that cost time. Flags that only choose a port, a folder or an interval are
 /// excluded.
@@ -79,11 +80,10 @@ fn in_plan(variant: &plan::Variant) -> Option<(&str, String)> {
     })
 }
 
-fn in_trial(trial: &Trial) -> Option<(&str, String)> {
+fn in_trial<'a>(trial: &CheckedTrial<'a>) -> Option<(&'a str, String)> {
     trial.started.services.iter().find_map(|started| {
         let at_end = trial
             .ended
-            .as_ref()
             .and_then(|ended| ended.processes_by_service.get(&started.service));
         let how = started
             .processes

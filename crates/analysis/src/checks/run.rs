@@ -2,13 +2,15 @@
 //! a judged metric.
 
 use model::quantity::{count as counted_as, counted, many};
-use model::{Evidence, Metric, Quantity, evidence};
-use record::{Block, EndReason, Record, Trial};
+use model::{Evidence, Metric, Quantity, Until, evidence};
+use record::EndReason;
 
-use super::{CheckFinding, CheckedRun, CheckedVariant, NAMED_MAX, few, only_if, void, warning};
+use super::{CheckFinding, CheckedBlock, CheckedRun, CheckedTrial, CheckedVariant, void, warning};
 use crate::capacity::is_erratic;
 use crate::metric::BlockFigures;
-use crate::variant::merged;
+use crate::sums::merged;
+use crate::window::MeasuredWindow;
+use crate::{NAMED_MAX, few, only_if};
 
 pub(super) fn damage(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
     let remedy = "what could be read counts; keep the folder as it is if you want to look further";
@@ -18,11 +20,11 @@ pub(super) fn damage(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
             remedy,
         )
     };
-    run.record.damage.iter().map(seen).collect()
+    run.damage.iter().map(seen).collect()
 }
 
 pub(super) fn pointless(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let Some(EndReason::Void(why)) = run.record.end() else {
+    let Some(EndReason::Void(why)) = run.end() else {
         return None;
     };
     Some(void(
@@ -32,7 +34,8 @@ pub(super) fn pointless(run: &CheckedRun<'_>) -> Option<CheckFinding> {
 }
 
 pub(super) fn left_over(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let ended = run.record.trials().filter_map(|trial| trial.ended.as_ref());
+    let trials = run.blocks.iter().flat_map(|block| &block.trials);
+    let ended = trials.filter_map(|trial| trial.ended);
     let leftovers: Vec<&str> = ended
         .flat_map(|ended| &ended.leftovers)
         .map(String::as_str)
@@ -43,10 +46,7 @@ pub(super) fn left_over(run: &CheckedRun<'_>) -> Option<CheckFinding> {
 }
 
 pub(super) fn killed(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let ended = run
-        .record
-        .complete_trials()
-        .filter_map(|trial| trial.ended.as_ref());
+    let ended = run.complete_trials().filter_map(|trial| trial.ended);
     let killed: Vec<&str> = ended
         .flat_map(|ended| &ended.killed)
         .map(String::as_str)
@@ -64,16 +64,11 @@ pub(super) fn killed(run: &CheckedRun<'_>) -> Option<CheckFinding> {
 
 /// Reports blocks that the lab dropped because of the machine, which explains the time they took.
 pub(super) fn blocks_dropped(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let why = |block: &Block| {
-        Some(format!(
-            "in block {} {}",
-            block.number,
-            block.dropped.as_ref()?
-        ))
-    };
-    let told: Vec<String> = run.record.blocks.iter().filter_map(why).collect();
+    let why =
+        |block: &CheckedBlock<'_>| Some(format!("in block {} {}", block.number, block.dropped?));
+    let told: Vec<String> = run.blocks.iter().filter_map(why).collect();
     let dropped = told.len();
-    let complete = run.record.complete_blocks().count() + dropped;
+    let complete = run.complete_blocks().count() + dropped;
     let evidence = evidence!("{dropped} of {blocks} were dropped: {}", few(told, NAMED_MAX, "; ");
         dropped = Quantity::count(dropped as u64), blocks = counted(complete as u64, "block"));
     let remedy = "they count for nothing, by a rule that does not see what was measured, so that the result stands; it rests on fewer blocks \
@@ -81,11 +76,19 @@ pub(super) fn blocks_dropped(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     (dropped > 0).then(|| warning(evidence, remedy))
 }
 
+/// Reports that the load stood still during a slice. In an experiment such a block is dropped.
+pub(super) fn stood_still(window: &MeasuredWindow<'_>) -> Option<CheckFinding> {
+    let halted_ns = Some(window.slice.counts.halted_ns).filter(|ns| *ns > 0)?;
+    let evidence = evidence!("the load stood still for {time}"; time = Quantity::ns(halted_ns));
+    let remedy = "it was stopped (Ctrl-Z, SIGSTOP), or the machine suspended, while the window went on: measure again";
+    Some(void(evidence, remedy))
+}
+
 /// Minimum number of blocks for a verdict.
 pub(super) const BLOCKS_MIN: usize = stats::BLOCKS_MIN as usize;
 
 pub(super) fn too_few_blocks(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let blocks = run.record.complete_blocks().count();
+    let blocks = run.complete_blocks().count();
     only_if(blocks < BLOCKS_MIN && !run.plan.comparisons.is_empty())?;
     let (metric, requests) = run.plan.design.most_wanting();
     let lower = ", or choose a lower quantile or a higher design.rate";
@@ -105,12 +108,12 @@ pub(super) fn too_few_blocks(run: &CheckedRun<'_>) -> Option<CheckFinding> {
         }
         _ => format!("it would take days{}", latency.unwrap_or_default()),
     };
-    let remedy = match run.record.end() {
+    let remedy = match run.end() {
         // A run in progress may still reach the number, and a run stopped as void has a more specific
         // finding.
         None | Some(EndReason::Void(_)) => return None,
         Some(EndReason::BudgetTooSmall { needed_s }) => longer(*needed_s),
-        Some(EndReason::BudgetSpent) => budget_for(run.record, BLOCKS_MIN).map_or_else(
+        Some(EndReason::BudgetSpent) => budget_for(run, BLOCKS_MIN).map_or_else(
             || {
                 "`proofload run --dry-run` says how long blocks take; set the budget by that"
                     .to_owned()
@@ -129,8 +132,8 @@ pub(super) fn too_few_blocks(run: &CheckedRun<'_>) -> Option<CheckFinding> {
 
 /// A budget in seconds for this number of blocks, based on the finished ones, plus a tenth. `None` if none
 /// finished.
-fn budget_for(record: &Record, blocks: usize) -> Option<u64> {
-    let kept: Vec<f64> = record
+fn budget_for(run: &CheckedRun<'_>, blocks: usize) -> Option<u64> {
+    let kept: Vec<f64> = run
         .complete_blocks()
         .filter_map(|block| block.seconds)
         .collect();
@@ -142,7 +145,7 @@ fn budget_for(record: &Record, blocks: usize) -> Option<u64> {
     };
     let longest_s = later.iter().copied().reduce(f64::max)?;
     let missing = blocks.saturating_sub(kept.len());
-    Some(((record.ended.as_ref()?.seconds + missing as f64 * longest_s) * 1.1).ceil() as u64)
+    Some(((run.ended?.seconds + missing as f64 * longest_s) * 1.1).ceil() as u64)
 }
 
 /// Reports missing values of metrics that are not quantiles. Leaving out such blocks would be a choice by
@@ -152,7 +155,8 @@ pub(super) fn value_missing(run: &CheckedRun<'_>) -> Vec<CheckFinding> {
         // A capacity limited by the load generator is a lower bound, and not missing.
         only_if(first.sample(metric, variant.index).is_none())?;
         // It was measured but is withheld. The capacity explains why.
-        only_if(metric != Metric::Capacity || !is_erratic(run.record, variant.index))?;
+        let is_erratic = || run.record().is_some_and(|of| is_erratic(of, variant.index));
+        only_if(metric != Metric::Capacity || !is_erratic())?;
         let remedy = "blocks are never dropped because of their result; find out in the logs why the variant fails in some, and run again";
         let nothing = || void(told("nothing was measured, or nothing succeeded"), remedy);
         metric
@@ -197,15 +201,13 @@ fn each_missing(
 ) -> Vec<CheckFinding> {
     let of = |metric: Metric, variant: &CheckedVariant<'_>| {
         let measured = run
-            .blocks
+            .figures
             .iter()
             .filter(|block| block.variants[variant.index].is_some());
         let trials = measured.clone().count();
         let without = measured.filter(|block| block.value(metric, variant.index).is_none());
         let without: Vec<&BlockFigures> = without.collect();
-        let first = *without
-            .first()
-            .filter(|_| !variant.never_succeeded(run.record))?;
+        let first = *without.first().filter(|_| !variant.never_succeeded())?;
         let told = |why: &str| {
             evidence!("{without} of {trials} have no {}; in block {} {why}", metric.name(), first.number;
                 without = Quantity::count(without.len() as u64), trials = counted(trials as u64, "trial"))
@@ -224,16 +226,12 @@ fn each_missing(
 
 /// Reports responses that came after the window. They are valid, but take longer than a slice.
 fn late(variant: &CheckedVariant<'_>, metric: Metric) -> Option<CheckFinding> {
-    let is_late = |trial: &Trial| {
+    let is_late = |trial: &&CheckedTrial<'_>| {
         trial
             .measured()
             .all(|slice| slice.counts.successful_in_window == 0)
     };
-    let late: Vec<_> = variant
-        .trials
-        .iter()
-        .filter(|trial| is_late(trial))
-        .collect();
+    let late: Vec<_> = variant.trials.iter().filter(is_late).collect();
     let slices = || late.iter().flat_map(|trial| trial.measured());
     only_if(metric == Metric::Throughput && slices().any(|slice| slice.counts.successful > 0))?;
     let (hit, of) = (late.len(), many(variant.trials.len() as u64, "trial"));
@@ -246,4 +244,23 @@ fn late(variant: &CheckedVariant<'_>, metric: Metric) -> Option<CheckFinding> {
             window = Quantity::ns(window_ns), took = Quantity::ns(took_ns)),
         "a rate wants several responses of each connection in a window: set design.slice and load.timeout well above what one takes",
     ))
+}
+
+/// Reports that all responses of a slice came after its window. They are valid, but give no rate.
+pub(super) fn late_responses(window: &MeasuredWindow<'_>) -> Option<CheckFinding> {
+    let counts = &window.slice.counts;
+    only_if(window.is_shorter_than_a_response())?;
+    only_if(!window.is_too_short() && !window.interrupted)?;
+    let took = counts.latency.quantile(0.5)?;
+    let evidence = evidence!("no response came within the window of {window}; half of them took {took} or more";
+        window = Quantity::ns(counts.window_ns), took = Quantity::ns(took.ns()));
+    let remedy = match window.asked.until {
+        Until::Elapsed(_) => {
+            "there is no throughput of it: load for several times as long as a response takes (--duration)"
+        }
+        Until::Requests(_) => {
+            "there is no throughput of it: send several times as many requests as there are connections (--requests)"
+        }
+    };
+    Some(warning(evidence, remedy))
 }

@@ -6,33 +6,20 @@
 //! - over a link, which is the intended limit
 //! - to services that were not started, whose processes are unknown
 
-use std::collections::BTreeSet;
-
 use model::quantity::many;
 use model::{Metric, Quantity, evidence};
 use plan::{Comparison, Cpus};
-use record::{Record, ServiceUse, Slice, SliceKind, Trial};
+use record::Slice;
 
-use super::client::GENERATOR_SHARE_MAX;
-use super::{
-    CheckFinding, CheckedRun, CheckedVariant, either, only_if, total, void, wall_ns, warning,
-};
+use super::{CheckFinding, CheckedRun, CheckedTrial, CheckedVariant, either, void, warning};
 use crate::metric::{BlockFigures, log_over};
-use crate::variant::{mean, merged};
+use crate::only_if;
+use crate::sums::{merged, total};
+use crate::usage::{
+    SATURATED_MIN, busy, confined_cores, cpus, generator_share, is_at_limit, wall_ns,
+    wanted_confined,
+};
 
-/// Share of the available CPU time below which services did not limit the throughput. Services at their limit
-/// used 0.88 and more in our measurements, whatever the host took. Values between are not reported.
-const SATURATED_MIN: f64 = 0.7;
-/// Share from which services are near their limit. Values between this and [`SATURATED_MIN`] count as waiting
-/// if another variant waits.
-const NEAR_MIN: f64 = 0.8;
-/// Share from which services limit a trial.
-const LIMITING_MIN: f64 = 0.85;
-/// CPU share above which a process has several threads, and may not have wanted more.
-const ONE_THREAD_MAX: f64 = 1.1;
-/// Maximum share of the time for which services may be throttled by a quota before that counts as their
-/// limit.
-const THROTTLED_MAX: f64 = 0.01;
 /// Delay of Nagle's algorithm with a delayed acknowledgement, in milliseconds: 40 on Linux, plus the rest of
 /// the response.
 const DELAYED_ACK_MS: (f64, f64) = (38.0, 44.0);
@@ -171,15 +158,16 @@ impl WaitingVariant {
     /// their limit is unknown.
     pub fn of(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<WaitingVariant> {
         let is_local = variant.plan.load.network.is_none() && !variant.is_unseen();
-        only_if(is_local && !run.record.is_open_loop() && variant.succeeds(run.record))?;
+        only_if(is_local && !run.is_open_loop() && variant.succeeds())?;
         let slices = &variant.slices;
-        let trials = variant
-            .trials
-            .iter()
-            .copied()
-            .filter(|trial| trial.measured().next().is_some());
-        let trials: Vec<&Trial> = trials.collect();
-        let busy = |trial: &&Trial| busy(run.record, trial, &trial.measured().collect::<Vec<_>>());
+        let trials = variant.trials.iter();
+        let trials: Vec<&CheckedTrial<'_>> = trials
+            .filter(|trial| trial.measured().next().is_some())
+            .collect();
+        let busy = |trial: &&CheckedTrial<'_>| {
+            let slices: Vec<&Slice> = trial.measured().collect();
+            busy(run.machine, trial.started, &slices)
+        };
         let typical = stats::median(trials.iter().map(busy))?;
         only_if(typical < SATURATED_MIN && !is_at_limit(slices))?;
         let ok = total(slices, |slice| slice.counts.successful);
@@ -209,7 +197,7 @@ impl WaitingVariant {
         let cpu_ns = total(slices, Slice::services_cpu_ns) as f64;
         Some(WaitingVariant {
             cores: cpu_ns / wall_ns(slices),
-            of: Some(cpus(trials.first()?)).filter(|of| *of > 0),
+            of: Some(cpus(trials.first()?.started)).filter(|of| *of > 0),
             generator_share: generator_share(slices),
             under_way,
             per_s: log_over(Metric::Throughput, slices.iter().copied())?.exp(),
@@ -234,43 +222,6 @@ impl WaitingVariant {
     }
 }
 
-/// Share of the CPU time available to services from which they are at their limit with all of their cores.
-const PER_CORE_MIN: f64 = 0.9;
-
-/// Whether throughput is judged per core-second: successful responses per second of CPU time. If services
-/// keep all available cores busy, this answers the same question and varies less, because it excludes time
-/// that others took from these cores. The decision uses the first block and no ratio.
-pub fn per_core(record: &Record) -> bool {
-    let (design, variants) = (&record.header.plan.design, &record.header.plan.variants);
-    let at_limit = |trial: &Trial| {
-        let Some(variant) = variants.get(trial.variant()) else {
-            return false;
-        };
-        let (slices, measured) = (warmed(trial), measured(trial));
-        let answers = slices.iter().any(|slice| slice.counts.successful > 0);
-        let apart = !trial.started.cpus_shared && variant.load.network.is_none();
-        let seen = apart && answers && !super::is_unseen(variant, [trial]) && !is_at_limit(&slices);
-        let busy = |slices: &[&Slice]| {
-            TrialUse {
-                record,
-                trial,
-                slices,
-            }
-            .cores_busy()
-        };
-        seen && busy(&slices) >= PER_CORE_MIN
-            && (measured.is_empty() || busy(&measured) >= NEAR_MIN)
-    };
-    // The start for finding ports is not a block.
-    let first = record
-        .blocks
-        .iter()
-        .find(|block| block.number > 0 && block.trials.len() == variants.len());
-    design.per_core
-        && !record.is_open_loop()
-        && first.is_some_and(|of| of.trials.iter().all(at_limit))
-}
-
 /// Maximum difference between the busy cores of two compared variants, as a share of the margin.
 const CORES_APART_MAX: f64 = 0.5;
 /// Confidence level of that difference.
@@ -292,18 +243,17 @@ const LACKED_APART_MAX: f64 = 0.5;
 fn cores_lacked(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding> {
     let design = &run.plan.design;
     let judged = run.plan.judges_throughput();
-    only_if(judged && design.cpus == Cpus::Separate && !run.record.is_open_loop())?;
+    only_if(judged && design.cpus == Cpus::Separate && !run.is_open_loop())?;
     let pair = run.pair(asked)?;
     let cores = pair
         .iter()
-        .filter_map(|of| confined_cores(run.record, of.trials.first()?))
+        .filter_map(|of| confined_cores(run.machine, of.trials.first()?.started))
         .min()?;
     let wanted = |of: &CheckedVariant<'_>| {
-        stats::median(
-            of.trials
-                .iter()
-                .filter_map(|trial| wanted_confined(run.record, trial)),
-        )
+        let of_trial = |trial: &CheckedTrial<'_>| {
+            wanted_confined(run.machine, trial.started, trial.measured())
+        };
+        stats::median(of.trials.iter().filter_map(of_trial))
     };
     let (one, other) = (wanted(pair[0])?, wanted(pair[1])?);
     only_if(one.max(other) >= cores as f64 + LACKED_MIN)?;
@@ -322,39 +272,18 @@ fn cores_lacked(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding
     Some(either(apart, evidence, remedy))
 }
 
-/// Number of cores that services are confined to. None if they may use all, or share them with the generator.
-fn confined_cores(record: &Record, trial: &Trial) -> Option<usize> {
-    let own = cpus(trial);
-    let is_confined = !trial.started.cpus_shared && own < record.header.environment.cpus.max(1);
-    (own > 0 && is_confined).then_some(own)
-}
-
-/// Cores that the confined services of a trial wanted during the measurement. None if they are not confined,
-/// or no request succeeded.
-fn wanted_confined(record: &Record, trial: &Trial) -> Option<f64> {
-    confined_cores(record, trial)?;
-    let slices = measured(trial);
-    (!slices.is_empty()).then(|| {
-        TrialUse {
-            record,
-            trial,
-            slices: &slices,
-        }
-        .cores_wanted()
-    })
-}
-
 /// Reports that one side had more CPU time, if throughput is judged per core-second.
 fn cores_apart(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding> {
     let design = &run.plan.design;
     only_if(
-        run.blocks.first()?.per_core && design.metrics().any(|metric| metric == Metric::Throughput),
+        run.figures.first()?.per_core
+            && design.metrics().any(|metric| metric == Metric::Throughput),
     )?;
     let (metric, one, other) = (Metric::Throughput, asked.baseline, asked.candidate);
     let apart = |of: &BlockFigures| {
         Some(of.plain_log_ratio(metric, one, other)? - of.log_ratio(metric, one, other)?)
     };
-    let apart: Vec<f64> = run.blocks.iter().filter_map(apart).collect();
+    let apart: Vec<f64> = run.figures.iter().filter_map(apart).collect();
     let critical_t = stats::plain_t(apart.len() as u32, CORES_APART_LEVEL)?;
     let mean = stats::MeanInterval::of(&apart, critical_t)?;
     let large = mean.value.abs() > CORES_APART_MAX * design.margin.ln_1p();
@@ -364,232 +293,4 @@ fn cores_apart(run: &CheckedRun<'_>, asked: &Comparison) -> Option<CheckFinding>
     let remedy = "find out what the one waits for, or who took its cores. The report shows throughput per second of the clock as well; with \
                   `per_core = false` in [design] the verdict is about that";
     (large && (mean.low > 0.0 || mean.high < 0.0)).then(|| warning(evidence, remedy))
-}
-
-/// The variants that wait, judged by the data of a block so far: neither their services nor the generator was
-/// at a limit. Their throughput follows from response times ([`Slice::throughput`]). If one variant waits,
-/// all variants that are not clearly at their limit count as waiting. Otherwise two similar variants just
-/// above and below the bound would be compared by different estimates.
-///
-/// None in open loop, over a link, which is the intended limit, and with several requests in flight per
-/// connection. The distance of deployed services from their limit is unknown. They count as waiting, because
-/// their windows are long enough for either method.
-pub fn waiting_variants(record: &Record, block: u32) -> Vec<usize> {
-    let block = record
-        .blocks
-        .iter()
-        .find(|found| found.number == block && !record.is_open_loop());
-    // How close a variant is to its limit. `None` if it never counts as waiting.
-    let nearness = |trial: &Trial| {
-        let variant = record.header.plan.variants.get(trial.variant())?;
-        // Measured slices are more precise than the warm-up.
-        let measured = measured(trial);
-        let slices = if measured.is_empty() {
-            warmed(trial)
-        } else {
-            measured
-        };
-        // With several requests in flight per connection, the number that the server allowed is unknown.
-        let one_by_one = variant.load.protocol.lanes() == 1 && variant.load.network.is_none();
-        only_if(one_by_one && !slices.is_empty())?;
-        let unseen = super::is_unseen(variant, [trial]);
-        only_if(unseen || !is_at_limit(&slices))?;
-        Some((
-            trial.variant(),
-            if unseen {
-                0.0
-            } else {
-                busy(record, trial, &slices)
-            },
-        ))
-    };
-    let trials = block.into_iter().flat_map(|block| &block.trials);
-    let known: Vec<(usize, f64)> = trials.filter_map(nearness).collect();
-    let one_waits = known.iter().any(|(_, of)| *of < SATURATED_MIN);
-    let most = if one_waits { NEAR_MIN } else { 0.0 };
-    known
-        .into_iter()
-        .filter(|(_, of)| *of < most)
-        .map(|(variant, _)| variant)
-        .collect()
-}
-
-/// Cores that the services of a variant wanted in its latest unmeasured closed loop: the time that their
-/// threads ran or waited for a core, over the elapsed time. A single thread never wants more than one,
-/// however busy the machine is. None if no request succeeded, or if its processes are not visible.
-pub fn cores_wanted(record: &Record, variant: usize) -> Option<f64> {
-    let trial = record
-        .trials()
-        .rev()
-        .find(|trial| trial.variant() == variant)?;
-    only_if(!super::is_unseen(
-        record.header.plan.variants.get(variant)?,
-        [trial],
-    ))?;
-    let is_pilot = |slice: &&Slice| slice.kind.prepares() && slice.counts.open.is_none();
-    let slice = trial.slices.iter().rfind(is_pilot)?;
-    only_if(slice.counts.successful > 0)?;
-    let wanted_ns: u64 = slice
-        .services
-        .iter()
-        .map(|used| used.cpu_ns + used.run_delay_ns)
-        .sum();
-    Some(wanted_ns as f64 / wall_ns(&[slice]))
-}
-
-/// The measured slices of a trial.
-fn measured(trial: &Trial) -> Vec<&Slice> {
-    trial
-        .measured()
-        .filter(|slice| slice.counts.successful > 0)
-        .collect()
-}
-
-/// The second half of the warm-up. In the first half, compilation uses processors that are idle later.
-fn warmed(trial: &Trial) -> Vec<&Slice> {
-    let of = |slice: &&Slice| slice.kind == SliceKind::WarmUp && slice.counts.successful > 0;
-    let mut all: Vec<&Slice> = trial.slices.iter().filter(of).collect();
-    all.split_off(all.len() / 2)
-}
-
-/// Whether the generator was at its limit, or a quota throttled the services.
-fn is_at_limit(slices: &[&Slice]) -> bool {
-    let held = |slice: &Slice| {
-        slice
-            .machine
-            .throttled_ns
-            .max(slice.services_throttled_ns())
-    };
-    let held_ns = total(slices, held);
-    generator_share(slices) > GENERATOR_SHARE_MAX
-        || held_ns as f64 > THROTTLED_MAX * wall_ns(slices)
-}
-
-pub(crate) fn generator_share(slices: &[&Slice]) -> f64 {
-    mean(
-        slices
-            .iter()
-            .filter_map(|slice| slice.counts.generator.busiest_share()),
-    )
-    .unwrap_or(0.0)
-}
-
-/// How close the services were to a limit in these slices of a trial.
-fn busy(record: &Record, trial: &Trial, slices: &[&Slice]) -> f64 {
-    let of_trial = TrialUse {
-        record,
-        trial,
-        slices,
-    };
-    of_trial.cores_busy().max(of_trial.process_busy())
-}
-
-/// Whether services were the limit in these slices of a trial: they used all of their processors, or one
-/// process used one whole processor.
-pub(crate) fn services_limited(record: &Record, trial: &Trial, slices: &[&Slice]) -> bool {
-    let of_trial = TrialUse {
-        record,
-        trial,
-        slices,
-    };
-    let one_thread = LIMITING_MIN..=ONE_THREAD_MAX;
-    of_trial.cores_busy() >= LIMITING_MIN || one_thread.contains(&of_trial.process_busy())
-}
-
-/// Whether more than half of the values are true.
-pub(crate) fn most(of: impl Iterator<Item = bool>) -> bool {
-    let (yes, all) = of.fold((0, 0), |(yes, all), is| (yes + usize::from(is), all + 1));
-    2 * yes > all
-}
-
-/// Processor time that the services of a trial used in these slices.
-struct TrialUse<'a> {
-    record: &'a Record,
-    trial: &'a Trial,
-    slices: &'a [&'a Slice],
-}
-
-impl TrialUse<'_> {
-    /// How close one process was to the limit of one processor, the maximum for a program with one thread.
-    ///
-    /// CPU time taken by the host counts as taken from this process, which errs on the side of no finding.
-    fn process_busy(&self) -> f64 {
-        let by_process = self
-            .busiest_process_ns()
-            .unwrap_or_else(|| self.wanted_ns()) as f64;
-        by_process / wall_ns(self.slices) / (1.0 - self.steal_share()).max(0.1)
-    }
-
-    /// CPU time wanted by all services, relative to the CPU time available to them: 1 is at the limit.
-    /// Waiting for a processor counts as use, as far as others used the processor.
-    fn cores_busy(&self) -> f64 {
-        let wall = wall_ns(self.slices);
-        let shared = self.trial.started.cpus_shared;
-        let client_ns = if shared {
-            total(self.slices, Slice::client_cpu_here_ns)
-        } else {
-            0
-        };
-        let others_ns = self.others_cpu_ns();
-        // Threads of one service that wait for each other do not want more than its processors provide.
-        let wanted = self
-            .wanted_ns()
-            .min(self.sum(|used| used.cpu_ns) + others_ns + client_ns);
-        let machine = self.record.header.environment.cpus.max(1) as f64;
-        let cores = cpus(self.trial).max(1) as f64;
-        let left =
-            (cores - self.steal_share() * machine - client_ns as f64 / wall).max(cores * 0.1);
-        wanted as f64 / wall / left
-    }
-
-    fn sum(&self, of: fn(&ServiceUse) -> u64) -> u64 {
-        total(self.slices, |slice| slice.services.iter().map(of).sum())
-    }
-
-    /// Cores that the services wanted: the time that their threads ran or waited for each other to release a
-    /// core, over the elapsed time. Waits during which other processes may have used the core do not count.
-    fn cores_wanted(&self) -> f64 {
-        let waited_ns = self
-            .sum(|used| used.run_delay_ns)
-            .saturating_sub(self.others_cpu_ns());
-        (self.sum(|used| used.cpu_ns) + waited_ns) as f64 / wall_ns(self.slices)
-    }
-
-    /// CPU time of processes outside the trial.
-    fn others_cpu_ns(&self) -> u64 {
-        total(self.slices, |slice| {
-            slice.machine.strangers_cpu_ns + slice.machine.idle_trials_cpu_ns
-        })
-    }
-
-    /// CPU time of the services, plus their waiting time for a processor.
-    fn wanted_ns(&self) -> u64 {
-        self.sum(|used| used.cpu_ns + used.run_delay_ns)
-    }
-
-    fn steal_share(&self) -> f64 {
-        let shares = self.slices.iter().map(|slice| slice.machine.steal_share);
-        shares.sum::<f64>() / self.slices.len().max(1) as f64
-    }
-
-    /// CPU time of the busiest process. `None` without CPU time per process.
-    fn busiest_process_ns(&self) -> Option<u64> {
-        let mut services = self.slices.iter().flat_map(|slice| &slice.services);
-        only_if(services.all(|used| !used.cpu_by_process_ns.is_empty() || used.cpu_ns == 0))?;
-        let first = |used: &ServiceUse| used.cpu_by_process_ns.first().copied();
-        Some(total(self.slices, |slice| {
-            slice.services.iter().filter_map(first).max().unwrap_or(0)
-        }))
-    }
-}
-
-/// Number of processors that its services may use. 0 if unknown.
-pub(crate) fn cpus(trial: &Trial) -> usize {
-    trial
-        .started
-        .services
-        .iter()
-        .flat_map(|service| &service.cpus)
-        .collect::<BTreeSet<_>>()
-        .len()
 }

@@ -10,13 +10,15 @@
 use std::collections::BTreeSet;
 
 use model::quantity::{change_alone, count as counted_as, counted, decimal, with_sign};
-use model::{BUCKET_NS, Metric, Quantity, evidence};
-use record::{Block, Record, Slice, SliceKind, Trial};
+use model::{BUCKET_NS, Check, Finding, Metric, Quantity, Until, evidence};
+use record::{Slice, SliceKind};
 use stats::RegressionEffect;
 
-use super::{CheckFinding, CheckedRun, CheckedVariant, only_if, warning};
+use super::{CheckFinding, CheckedBlock, CheckedRun, CheckedTrial, CheckedVariant, warning};
 use crate::comparison::ratios;
 use crate::metric::{self, BlockFigures, log_over, of_slices};
+use crate::only_if;
+use crate::window::MeasuredWindow;
 
 /// Probability that each of these checks fires in a clean run, over all its variants and comparisons. With
 /// one in a thousand, all checks together stay far below one in a hundred. The minimum sizes make it rarer
@@ -35,12 +37,12 @@ pub(crate) const LAG1_BLOCKS_MIN: u32 = 8;
 pub(super) fn order_effect(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let design = &run.plan.design;
     let has_all = |index: &usize| {
-        run.blocks
+        run.figures
             .iter()
             .all(|of| of.log_value(design.metric, *index).is_some())
     };
     let complete: Vec<usize> = (0..run.variants.len()).filter(has_all).collect();
-    let row = |(block, figures): (&Block, &BlockFigures)| -> Option<Vec<(f64, f64)>> {
+    let row = |(block, figures): (&CheckedBlock<'_>, &BlockFigures)| -> Option<Vec<(f64, f64)>> {
         let place = |variant: usize| block.order.iter().position(|of| *of == variant);
         let value = |variant: usize| figures.compared(design.metric, variant).map(f64::ln);
         complete
@@ -49,9 +51,8 @@ pub(super) fn order_effect(run: &CheckedRun<'_>) -> Option<CheckFinding> {
             .collect()
     };
     let rows: Vec<_> = run
-        .record
         .complete_blocks()
-        .zip(run.blocks)
+        .zip(run.figures)
         .map(row)
         .collect::<Option<_>>()?;
     let RegressionEffect { value, t, p } = stats::place_effect(&rows)?;
@@ -76,7 +77,7 @@ pub(super) fn order_effect(run: &CheckedRun<'_>) -> Option<CheckFinding> {
 
 /// Reports the comparison whose blocks are most dependent, if that exceeds chance among all comparisons.
 pub(super) fn autocorrelated(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let CheckedRun { plan, blocks, .. } = run;
+    let plan = run.plan;
     let verdicts = plan.comparisons.len() * plan.design.metrics().count();
     // Two tests each.
     let alpha = SERIES_ALPHA / (2 * verdicts.max(1)) as f64;
@@ -85,7 +86,7 @@ pub(super) fn autocorrelated(run: &CheckedRun<'_>) -> Option<CheckFinding> {
         .iter()
         .flat_map(|asked| plan.design.metrics().map(move |of| (asked, of)));
     let found = asked.filter_map(|(asked, metric)| {
-        let d = ratios(blocks, asked, metric)?;
+        let d = ratios(run.figures, asked, metric)?;
         Some((
             alike(&d, alpha, plan.design.margin)?,
             asked,
@@ -196,7 +197,7 @@ pub(super) fn drift(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let variants = baselines
         .iter()
         .filter_map(|index| run.variants.get(*index));
-    let found = variants.filter_map(|variant| drift_of(run.record, variant, alpha));
+    let found = variants.filter_map(|variant| drift_of(run, variant, alpha));
     found
         .min_by(|one, other| one.0.total_cmp(&other.0))
         .map(|(_, seen)| seen)
@@ -205,14 +206,14 @@ pub(super) fn drift(run: &CheckedRun<'_>) -> Option<CheckFinding> {
 /// Returns the more significant of a step and a trend in the logarithm of the figure: its p-value and its
 /// finding.
 fn drift_of(
-    record: &Record,
+    run: &CheckedRun<'_>,
     variant: &CheckedVariant<'_>,
     alpha: f64,
 ) -> Option<(f64, CheckFinding)> {
-    only_if(!variant.never_succeeded(record))?;
-    let (numbers, values) = by_block(record, variant)?;
+    only_if(!variant.never_succeeded())?;
+    let (numbers, values) = by_block(run, variant)?;
     let (what, last) = (
-        metric::pace(record).row().title,
+        metric::pace(run.pacing()).row().title,
         values.len().saturating_sub(1),
     );
     let step = stats::step(&values).map(|step| {
@@ -235,8 +236,7 @@ fn drift_of(
     let large = |(p, size, _): &(f64, f64, String)| size.abs() > DRIFT_MIN.ln_1p() && *p <= alpha;
     let found = [step, trend].into_iter().flatten().filter(large);
     let (p, _, told) = found.min_by(|one, other| one.0.total_cmp(&other.0))?;
-    let (name, first, last, chance) =
-        (variant.name(), numbers.first()?, numbers.last()?, chance(p));
+    let (name, first, last, chance) = (variant.name, numbers.first()?, numbers.last()?, chance(p));
     let seen = warning(
         format!(
             "{name}, which others are compared with: {told} (blocks {first} to {last}; by chance in {chance})"
@@ -248,15 +248,36 @@ fn drift_of(
     Some((p, seen.about([variant.index])))
 }
 
+/// Maximum ratio of a slice's throughput to the measured capacity. Above it, that capacity is doubtful.
+const CAPACITY_EXCEEDED: f64 = 1.05;
+
+/// Reports that a service without a comparison had a higher throughput at a rate than in closed loop.
+pub(crate) fn capacity_exceeded(
+    capacity: Option<&MeasuredWindow<'_>>,
+    windows: &[MeasuredWindow<'_>],
+) -> Option<Finding> {
+    let capacity_per_s = capacity?.throughput_per_s().filter(|per_s| *per_s > 0.0)?;
+    let best = windows
+        .iter()
+        .filter_map(MeasuredWindow::throughput_per_s)
+        .reduce(f64::max)?;
+    let evidence = evidence!("at a rate the service gave {best}, more than the {capacity} of closed loop";
+        best = Quantity::per_s(best), capacity = Quantity::per_s(capacity_per_s));
+    let remedy = "its saturation was underestimated: it was not warm then, or needs more connections to be busy";
+    let exceeded = best > CAPACITY_EXCEEDED * capacity_per_s;
+    exceeded.then(|| Finding::warning(Check::Drift, evidence, remedy).about([0]))
+}
+
 /// Returns block numbers and the logarithm of the figure in each block: throughput in closed loop, otherwise
 /// CPU per request, which reflects the machine's speed. `None` if a block has no value.
 ///
 /// Uses the same number of slices from each trial. Otherwise the slices of the first blocks would be younger
 /// than others.
-fn by_block(record: &Record, variant: &CheckedVariant<'_>) -> Option<(Vec<u32>, Vec<f64>)> {
-    let trials: Vec<&Trial> = after_warm_up(record, variant).collect();
+fn by_block(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<(Vec<u32>, Vec<f64>)> {
+    let trials: Vec<CheckedTrial<'_>> = after_warm_up(run, variant).collect();
     let slices = trials.iter().map(|trial| trial.measured().count()).min()?;
-    let value = |trial: &&Trial| log_over(metric::pace(record), trial.measured().take(slices));
+    let pace = metric::pace(run.pacing());
+    let value = |trial: &CheckedTrial<'_>| log_over(pace, trial.measured().take(slices));
     let values = trials.iter().map(value).collect::<Option<Vec<f64>>>()?;
     Some((
         trials.iter().map(|trial| trial.started.block).collect(),
@@ -266,13 +287,10 @@ fn by_block(record: &Record, variant: &CheckedVariant<'_>) -> Option<(Vec<u32>, 
 
 /// A variant's trials, without the block whose warm-up was observed, which was longer than later ones.
 fn after_warm_up<'a>(
-    record: &Record,
+    run: &CheckedRun<'_>,
     variant: &CheckedVariant<'a>,
-) -> impl Iterator<Item = &'a Trial> {
-    let watched = record
-        .warm_up
-        .as_ref()
-        .is_some_and(|warm_up| warm_up.measured);
+) -> impl Iterator<Item = CheckedTrial<'a>> {
+    let watched = run.warm_up.is_some_and(|warm_up| warm_up.measured);
     let trials = variant.trials.clone().into_iter();
     trials.filter(move |trial| !(watched && trial.started.block == 1))
 }
@@ -289,11 +307,7 @@ const THIRD_TRIALS_MIN: usize = 5;
 /// Reports variants that were not steady in the observed warm-up, except those whose measured slices show the
 /// change.
 pub(super) fn never_steady(run: &CheckedRun<'_>) -> Option<CheckFinding> {
-    let warm_up = run
-        .record
-        .warm_up
-        .as_ref()
-        .filter(|warm_up| warm_up.measured)?;
+    let warm_up = run.warm_up.filter(|warm_up| warm_up.measured)?;
     let late = |after: &Option<f64>| after.is_none_or(|after| after > warm_up.seconds);
     let unsteady = |variant: &&CheckedVariant<'_>| {
         // A change within the measured slices is more informative.
@@ -304,12 +318,30 @@ pub(super) fn never_steady(run: &CheckedRun<'_>) -> Option<CheckFinding> {
         .variants
         .iter()
         .filter(unsteady)
-        .map(|variant| (variant.index, variant.name()));
+        .map(|variant| (variant.index, variant.name));
     let (about, names): (Vec<usize>, Vec<&str>) = unsteady.unzip();
     let evidence = evidence!("{}: not seen steady within the {warm_up} of warm-up that the trials get", names.join(", ");
         warm_up = Quantity::seconds(warm_up.seconds));
     let remedy = "warm-up may be inside the figures, for all variants alike; give a larger budget, or set design.warmup";
     (!about.is_empty()).then(|| warning(evidence, remedy).about(about))
+}
+
+/// Minimum window length. A service has barely begun to warm up in a shorter window.
+const WINDOW_MIN_NS: u64 = 1_000_000_000;
+
+/// Reports a slice with a short window.
+pub(super) fn short_window(window: &MeasuredWindow<'_>) -> Option<CheckFinding> {
+    let window_ns = window.slice.counts.window_ns;
+    only_if(window_ns < WINDOW_MIN_NS && window.has_success() && !window.interrupted)?;
+    let evidence = evidence!("the window was {window}"; window = Quantity::ns(window_ns));
+    let remedy = match (window.is_too_short(), window.asked.until) {
+        (true, Until::Elapsed(_)) => "too short for any rate: load for longer (--duration 10s)",
+        (true, Until::Requests(_)) => "too short for any rate: send more requests (--requests)",
+        (false, Until::Elapsed(_) | Until::Requests(_)) => {
+            "a first impression only: a service has hardly begun to warm up"
+        }
+    };
+    Some(warning(evidence, remedy))
 }
 
 /// Returns the difference between the last and the first third of a variant's trials, as a logarithm of a
@@ -320,19 +352,23 @@ fn change_within(
     variant: &CheckedVariant<'_>,
 ) -> Option<(RegressionEffect, usize, Metric)> {
     let alpha = SERIES_ALPHA / run.variants.len().max(1) as f64;
-    let metric = of_slices(run.plan.design.metric, run.record);
-    let changes = after_warm_up(run.record, variant).filter_map(|trial| of_trial(trial, metric));
+    let metric = of_slices(run.plan.design.metric, run.pacing());
+    let changes =
+        after_warm_up(run, variant).filter_map(|trial| change_in_trial(trial.measured(), metric));
     let changes: Vec<f64> = changes.collect();
-    let enough = changes.len() >= THIRD_TRIALS_MIN && !variant.never_succeeded(run.record);
+    let enough = changes.len() >= THIRD_TRIALS_MIN && !variant.never_succeeded();
     let effect = stats::mean_effect(&changes).filter(|_| enough)?;
     let large = effect.value.exp_m1().abs() > run.plan.design.margin * MARGIN_SHARE_MIN;
     (effect.p <= alpha && large).then_some((effect, changes.len(), metric))
 }
 
-/// Logarithm of the last third minus that of the first. With few slices the thirds are halves, and with one
-/// slice its counts are used.
-pub(super) fn of_trial(trial: &Trial, metric: Metric) -> Option<f64> {
-    let slices: Vec<&Slice> = trial.measured().collect();
+/// Logarithm of the last third of a trial's measured slices minus that of the first. With few slices the
+/// thirds are halves, and with one slice its counts are used.
+pub(super) fn change_in_trial<'a>(
+    measured: impl Iterator<Item = &'a Slice>,
+    metric: Metric,
+) -> Option<f64> {
+    let slices: Vec<&Slice> = measured.collect();
     if let [slice] = slices.as_slice() {
         return of_counts(slice).filter(|_| metric == Metric::Throughput);
     }
@@ -476,8 +512,8 @@ fn grows(variant: &CheckedVariant<'_>, service: &str, alpha: f64) -> Option<Chec
 }
 
 /// Fits least-squares lines through the memory after each slice, without the warm-up and the first third.
-fn rise(trial: &Trial, service: &str) -> Option<Rise> {
-    let slices = &trial.slices;
+fn rise(trial: &CheckedTrial<'_>, service: &str) -> Option<Rise> {
+    let slices = trial.slices;
     only_if(slices.len() >= LEAK_SLICES_MIN)?;
     let held = |slice: &Slice| {
         Some(

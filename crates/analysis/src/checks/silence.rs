@@ -6,7 +6,9 @@
 use model::{Counts, Quantity, evidence};
 use record::Slice;
 
-use super::{CheckFinding, CheckedRun, CheckedVariant, either, only_if, wall_ns};
+use super::{CheckFinding, CheckedRun, CheckedVariant, either};
+use crate::only_if;
+use crate::usage::wall_ns;
 
 /// Share of the time under load from which a silence is reported.
 const SILENT_SHARE_MIN: f64 = 0.01;

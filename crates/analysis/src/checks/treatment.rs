@@ -6,12 +6,15 @@
 //! on measurements.
 
 use model::quantity::{counted, many};
-use model::{FailureKind, Quantity, evidence, header};
+use model::{Check, FailureKind, Quantity, evidence, header};
 use plan::{Factor, Plan, Service};
-use record::{ProcessSeen, ServiceStarted, Trial, Witness};
+use record::{ProcessSeen, Record, ServiceStarted, Slice, Witness};
 
 use super::work::contract_of;
-use super::{CheckFinding, CheckedRun, CheckedVariant, only_if, total, void, warning};
+use super::{CheckFinding, CheckedRun, CheckedTrial, CheckedVariant, only, void, warning};
+use crate::failure::in_words;
+use crate::only_if;
+use crate::sums::total;
 
 /// Minimum share of responses without a declared header that means it was not applied. Below, it was lost
 /// occasionally.
@@ -58,9 +61,30 @@ pub(super) fn treatment_not_applied(
     Some(void(evidence, remedy))
 }
 
+/// Minimum number of responses. Fewer may come from a cache that is not filled yet.
+const RESPONSES_MIN: u64 = 20;
+
+/// Explains why a variant was not treated as configured, with advice: its responses lack the varied property
+/// that the experiment expects. `None` if they have it, or if it is too early to judge. A second trial is not
+/// needed, because continuing would measure something else for the whole budget.
+pub fn untreated(record: &Record, variant: usize) -> Option<String> {
+    let slices = record
+        .trials()
+        .filter(|trial| trial.variant() == variant)
+        .flat_map(|trial| &trial.slices);
+    only_if(slices.map(|slice| slice.counts.responses).sum::<u64>() >= RESPONSES_MIN)?;
+    let mut findings = only(Check::TreatmentNotApplied, record).into_iter();
+    findings
+        .find(|finding| finding.variants.contains(&variant))
+        .map(|finding| in_words(&finding))
+}
+
 /// The header that the load's responses lack. The outer `None` means that there were no responses.
-fn in_load<'a>(variant: &'a plan::Variant, trials: &[&Trial]) -> Option<Option<Failing<'a>>> {
-    let slices: Vec<_> = trials.iter().flat_map(|trial| &trial.slices).collect();
+fn in_load<'a>(
+    variant: &'a plan::Variant,
+    trials: &[CheckedTrial<'_>],
+) -> Option<Option<Failing<'a>>> {
+    let slices: Vec<&Slice> = trials.iter().flat_map(|trial| trial.slices).collect();
     let of = total(&slices, |slice| slice.counts.responses);
     only_if(of > 0)?;
     let failing = |(name, accepted): (&'a String, &'a Vec<String>)| {
@@ -116,18 +140,6 @@ fn before_load<'a>(of: &CheckedVariant<'a>) -> Option<Failing<'a>> {
         .iter()
         .filter_map(failing)
         .find(|failing| failing.failed == failing.of)
-}
-
-/// Whether the variant expects this status in response to any of its requests.
-pub(crate) fn is_expected(variant: &plan::Variant, status: u16) -> bool {
-    let mut requests = variant.load.requests.iter();
-    requests.any(|request| {
-        request
-            .expect
-            .as_ref()
-            .unwrap_or(&variant.expect)
-            .accepts_status(status)
-    })
 }
 
 pub(super) fn values<'a>(witness: &'a Witness, name: &str) -> Vec<&'a str> {
@@ -199,11 +211,8 @@ fn body_bytes(of: &CheckedVariant<'_>) -> Option<u64> {
         .witnesses()
         .filter_map(|witness| witness.decoded_bytes)
         .max();
-    let slices: Vec<_> = of
-        .all_trials
-        .iter()
-        .flat_map(|trial| &trial.slices)
-        .collect();
+    let trials = of.all_trials.iter();
+    let slices: Vec<&Slice> = trials.flat_map(|trial| trial.slices).collect();
     let answered = total(&slices, |slice| slice.counts.responses);
     longest.or_else(|| {
         (answered > 0).then(|| total(&slices, |slice| slice.counts.body_bytes) / answered)
@@ -338,7 +347,7 @@ pub(super) fn environment_lost(
     ))
 }
 
-fn lost_in<'a>(trial: &'a Trial, variant: &'a plan::Variant) -> Option<LostVariable<'a>> {
+fn lost_in<'a>(trial: &CheckedTrial<'a>, variant: &'a plan::Variant) -> Option<LostVariable<'a>> {
     trial.started.services.iter().find_map(|started| {
         let service = variant
             .services
@@ -346,7 +355,6 @@ fn lost_in<'a>(trial: &'a Trial, variant: &'a plan::Variant) -> Option<LostVaria
             .find(|service| service.name == started.service)?;
         let at_end = trial
             .ended
-            .as_ref()
             .and_then(|ended| ended.processes_by_service.get(&started.service));
         let looks = [Some(&started.processes), at_end].into_iter().flatten();
         looks
@@ -410,7 +418,7 @@ pub(super) fn stale_server(
     let ended: Vec<_> = variant
         .all_trials
         .iter()
-        .filter_map(|trial| trial.ended.as_ref())
+        .filter_map(|trial| trial.ended)
         .collect();
     let late: Vec<_> = ended
         .iter()

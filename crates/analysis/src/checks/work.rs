@@ -11,9 +11,11 @@ use plan::{Comparison, Contract, Load, Request, comparable_contract};
 use record::{ContentSeen, ContractFailure, Slice, Witness};
 
 use super::treatment::{accept_encoding, values};
-use super::{CheckFinding, CheckedRun, CheckedVariant, either, only_if, void, warning};
-use crate::failure::{self, FailureClass, fruitless};
-use crate::variant::{counted, outcome};
+use super::{CheckFinding, CheckedRun, CheckedVariant, either, void, warning};
+use crate::failure::{FailureClass, fruitless};
+use crate::sums::{counted, outcome};
+use crate::window::MeasuredWindow;
+use crate::{NAMED_MAX, few, only_if};
 
 /// Maximum relative difference in body bytes per response between variants that do the same work.
 const BODY_BYTES_TOLERANCE: f64 = 0.01;
@@ -52,6 +54,14 @@ pub(super) fn errors(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Opti
         failed = Quantity::count(failed), requests = number_of(due, "request"), share = Quantity::share(share),
         timed_out = Quantity::count(variant.sum(|slice| slice.counts.timed_out)));
     let class = FailureClass::dominant(&variant.slices, variant.plan)?;
+    if run.slice().is_some() {
+        let effect = if class.has_response() {
+            "throughput leaves them out, and the latencies contain them, however soon they came"
+        } else {
+            "throughput leaves them out, and in the latencies they are at least as long as they were waited for"
+        };
+        return Some(warning(evidence, format!("{effect}; {}", class.advice())));
+    }
     let remedy = format!(
         "failed requests cost a service other work than successful ones, so rates above {limit} do not compare; {}",
         class.advice()
@@ -88,17 +98,62 @@ pub(super) fn unknown_coding(
     Some(CheckFinding::note((), evidence, remedy))
 }
 
-/// Reports the outcome of a variant that never succeeded. It invalidates nothing, because it is the result.
+/// Reports the outcome of a variant that never succeeded. In a comparison it invalidates nothing, because it
+/// is the result.
 pub(super) fn no_success(
     run: &CheckedRun<'_>,
     variant: &CheckedVariant<'_>,
 ) -> Option<CheckFinding> {
+    let answer = &variant.no_success.as_ref()?.answer;
+    if let Some(window) = run.slice() {
+        return Some(nothing_measured(window, answer));
+    }
     let remedy = "if it cannot do better that is the answer, and there is no number beside it; else see its output in the record's logs, \
                   load.timeout, and what `expect` says";
-    Some(warning(
-        failure::measured(run.record, variant.index)?.answer,
-        remedy,
-    ))
+    Some(warning(answer.clone(), remedy))
+}
+
+/// A slice without success, with the reason for failed TLS handshakes.
+fn nothing_measured(window: &MeasuredWindow<'_>, answer: &str) -> CheckFinding {
+    let counts = &window.slice.counts;
+    let tls_error = counts.tls_error.as_ref();
+    let tls_error = tls_error.map(|error| format!("; TLS failed: {error}"));
+    let evidence = format!("{answer}{}", tls_error.unwrap_or_default());
+    let refused = counts
+        .errors
+        .iter()
+        .any(|of| (of.phase, of.cause) == (Phase::Tls, Cause::Certificate));
+    let remedy = if refused {
+        "the server's certificate was refused: --cacert FILE trusts the authority that signed it, --sni NAME expects it \
+         to be for another name, --insecure takes any"
+    } else {
+        "there is nothing to measure; see what it says, the time-out, and what counts as a success"
+    };
+    void(evidence, remedy)
+}
+
+/// Reports a slice in which no request was due, which happens at a low rate.
+pub(super) fn nothing_due(window: &MeasuredWindow<'_>) -> Option<CheckFinding> {
+    let counts = &window.slice.counts;
+    only_if(counts.due() == 0 && window.asked.open.is_some() && !window.interrupted)?;
+    let evidence = evidence!("no request was due in the window of {window}";
+        window = Quantity::ns(counts.window_ns));
+    let remedy =
+        "there is nothing to measure: load for longer (--duration), or at a higher rate (--rate)";
+    Some(void(evidence, remedy))
+}
+
+/// Reports a slice that ended before all of its requests were sent. The generator stops if no connection
+/// accepts requests.
+pub(super) fn ended_early(window: &MeasuredWindow<'_>) -> Option<CheckFinding> {
+    let total = window.asked.until.requests()?;
+    let due = window.slice.counts.due();
+    only_if(due < total && !window.interrupted)?;
+    let evidence = evidence!("{due} of {total} were sent, and then no connection took one";
+        due = Quantity::count(due), total = number_of(total, "request"));
+    let remedy =
+        "the service ended or refuses connections, which no figure and no limit shows: see its log";
+    Some(void(evidence, remedy))
 }
 
 /// Reports bytes that arrived when no response was pending: after a complete response, or between slices.
@@ -166,6 +221,36 @@ pub(super) fn different_bodies(run: &CheckedRun<'_>, asked: &Comparison) -> Opti
     ))
 }
 
+/// Maximum number of distinct contents that each thread of the engine records.
+const CONTENTS_MAX: usize = 16;
+
+/// Reports a slice in which the same request had different responses.
+pub(super) fn contents_differ(window: &MeasuredWindow<'_>) -> Option<CheckFinding> {
+    let load = window.load();
+    // Responses to users depend on their earlier requests, and requests with values from rows differ.
+    only_if(!load.is_some_and(Load::has_users))?;
+    let request = |at: usize| load.and_then(|load| load.requests.get(at));
+    let varies = |at: usize| request(at).is_some_and(|request| request.values.is_some());
+    let endpoints = window.slice.counts.endpoints.iter().enumerate();
+    let differ = endpoints.filter(|(at, endpoint)| endpoint.contents.len() > 1 && !varies(*at));
+    let told = differ.map(|(_, endpoint)| {
+        let contents = endpoint.contents.len();
+        let least = if contents >= CONTENTS_MAX {
+            "at least "
+        } else {
+            ""
+        };
+        let sampled: u64 = endpoint.contents.iter().map(|seen| seen.count).sum();
+        format!(
+            "{} has {least}{contents} in {sampled} sampled",
+            endpoint.name
+        )
+    });
+    let named = few(told, NAMED_MAX, ", ");
+    let evidence = format!("the same request has responses of different content: {named}");
+    (!named.is_empty()).then(|| warning(evidence, "that may be as it should"))
+}
+
 /// Body bytes per response of the load. `None` if no request succeeded.
 fn sent_bytes(variant: &CheckedVariant<'_>) -> Option<f64> {
     let (bytes, responses) = (
@@ -224,10 +309,7 @@ impl<'a> Steady<'a> {
 }
 
 fn samples<'a>(variant: &CheckedVariant<'a>) -> Samples<'a> {
-    let ended = variant
-        .all_trials
-        .iter()
-        .filter_map(|trial| trial.ended.as_ref());
+    let ended = variant.all_trials.iter().filter_map(|trial| trial.ended);
     let contents = ended.flat_map(|ended| &ended.contents);
     model::grouped(contents.map(|(name, seen)| (name.as_str(), seen.as_slice())))
         .into_iter()

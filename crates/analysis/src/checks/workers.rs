@@ -4,10 +4,12 @@
 
 use model::quantity::{counted, many};
 use model::{Quantity, evidence};
-use record::{Trial, WorkersLost};
+use record::WorkersLost;
 
-use super::{CheckFinding, CheckedRun, CheckedVariant, either, only_if, void, warning};
-use crate::variant::{WorkerShares, middle_count, workers};
+use super::{CheckFinding, CheckedRun, CheckedTrial, CheckedVariant, either, void, warning};
+use crate::only_if;
+use crate::sums::middle_count;
+use crate::variant::{WorkerShares, workers};
 
 /// Share of a variant's trials with only one serving process from which on the variant is invalid.
 const ALONE_SHARE_VOID: f64 = 0.5;
@@ -20,9 +22,11 @@ const WORKER_SHARE_MIN: f64 = 0.5;
 const UNEVEN_MAX: f64 = 0.5;
 
 pub(super) fn workers_idle(variant: &CheckedVariant<'_>, service: &str) -> Option<CheckFinding> {
-    workers(variant.trials.first()?, service)?;
-    let asked =
-        |trial: &&Trial| Some((workers(trial, service)?, WorkerShares::of(trial, service)?));
+    workers(variant.trials.first()?.started, service)?;
+    let asked = |trial: &CheckedTrial<'_>| {
+        let shares = WorkerShares::of(trial.measured(), service)?;
+        Some((workers(trial.started, service)?, shares))
+    };
     let all: Vec<(u32, WorkerShares)> = variant.trials.iter().filter_map(asked).collect();
     let fewer: Vec<&(u32, WorkerShares)> = all
         .iter()
@@ -66,11 +70,11 @@ pub(super) fn workers_lost(
         .trials
         .iter()
         .filter(|trial| trial.measured().next().is_some());
-    let hit: Vec<(&&Trial, &WorkersLost)> = measured
-        .filter_map(|trial| Some((trial, trial.ended.as_ref()?.workers_lost.first()?)))
+    let hit: Vec<(&CheckedTrial<'_>, &WorkersLost)> = measured
+        .filter_map(|trial| Some((trial, trial.ended?.workers_lost.first()?)))
         .collect();
     let (trial, WorkersLost { service, lost }) = hit.first()?;
-    let (block, asked) = (trial.started.block, workers(trial, service));
+    let (block, asked) = (trial.started.block, workers(trial.started, service));
     // Without workers it is a single process that was restarted, or a container.
     let processes = || many((*lost).into(), "process");
     let told = asked.map_or_else(processes, |of| {
@@ -113,9 +117,9 @@ pub(super) fn too_many_workers(
 
 /// Number of processes of a trial that do the work, at most the configured number. Otherwise the parent would
 /// count as well.
-fn serving(trial: &Trial, service: &str) -> Option<u32> {
-    let work = WorkerShares::of(trial, service)?;
-    Some(match workers(trial, service) {
+fn serving(trial: &CheckedTrial<'_>, service: &str) -> Option<u32> {
+    let work = WorkerShares::of(trial.measured(), service)?;
+    Some(match workers(trial.started, service) {
         Some(asked) => work.serving().min(asked),
         None => work.above(WORKER_SHARE_MIN),
     })
@@ -124,11 +128,11 @@ fn serving(trial: &Trial, service: &str) -> Option<u32> {
 /// Reports that one worker does much more work than the others, if all do some. Idle workers are reported by
 /// `workers_idle`.
 pub(super) fn workers_uneven(variant: &CheckedVariant<'_>, service: &str) -> Option<CheckFinding> {
-    let asked = workers(variant.trials.first()?, service).filter(|asked| *asked >= 2)?;
+    let asked = workers(variant.trials.first()?.started, service).filter(|asked| *asked >= 2)?;
     let works: Vec<WorkerShares> = variant
         .trials
         .iter()
-        .filter_map(|trial| WorkerShares::of(trial, service))
+        .filter_map(|trial| WorkerShares::of(trial.measured(), service))
         .collect();
     only_if(!works.is_empty() && works.iter().all(|work| work.serving() >= asked))?;
     let by_skew = works.iter().map(|work| (skew(work, asked), work));

@@ -9,7 +9,7 @@ use model::{Metric, Quantity, evidence};
 use plan::Comparison;
 use record::{Record, Slice, Trial};
 
-use super::series::{SERIES_ALPHA, of_trial};
+use super::series::{SERIES_ALPHA, change_in_trial};
 use super::{CheckFinding, CheckedRun, CheckedVariant, void};
 use crate::comparison::ratios;
 use crate::metric::{log_over, of_slices};
@@ -43,7 +43,7 @@ impl Changed {
 
     /// Changes of a comparison in each complete block, or in the block with this number.
     fn all(record: &Record, asked: &Comparison, number: Option<u32>) -> Vec<Changed> {
-        let metric = of_slices(record.header.plan.design.metric, record);
+        let metric = of_slices(record.header.plan.design.metric, record.pacing());
         let of = |trials: &[Trial], variant: usize| {
             change_of(
                 trials.iter().find(|trial| trial.variant() == variant)?,
@@ -71,7 +71,7 @@ fn change_of(trial: &Trial, metric: Metric) -> Option<f64> {
         [first, .., last] => {
             Some(log_over(metric, [*last].into_iter())? - log_over(metric, [*first].into_iter())?)
         }
-        _ => of_trial(trial, metric),
+        _ => change_in_trial(slices.iter().copied(), metric),
     }
 }
 
@@ -101,8 +101,9 @@ pub(super) fn still_changing(
         .iter()
         .filter(|asked| [asked.baseline, asked.candidate].contains(&variant.index));
     let alpha = SERIES_ALPHA / comparisons.len().max(1) as f64;
+    let record = run.record()?;
     let changed = involved.filter_map(|asked| {
-        let changed = Changed::all(run.record, asked, None);
+        let changed = Changed::all(record, asked, None);
         let change = goes_on(&changed, alpha)?;
         let sum = |of: fn(&Changed) -> f64| changed.iter().map(of).sum::<f64>().abs();
         let (baseline, candidate) = (sum(|of| of.baseline), sum(|of| of.candidate));
@@ -111,7 +112,7 @@ pub(super) fn still_changing(
         } else {
             asked.baseline
         };
-        let found = ratios(run.blocks, asked, run.plan.design.metric)?;
+        let found = ratios(run.figures, asked, run.plan.design.metric)?;
         let found = found.iter().sum::<f64>() / found.len() as f64;
         let least = (run.plan.design.margin.ln_1p() * MARGINS_MIN).max(found.abs());
         (about == variant.index && change.abs() > least).then_some(changed.len())
@@ -138,7 +139,7 @@ fn goes_on(changed: &[Changed], alpha: f64) -> Option<f64> {
 }
 
 fn seen(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>, trials: usize) -> Option<CheckFinding> {
-    let metric = of_slices(run.plan.design.metric, run.record);
+    let metric = of_slices(run.plan.design.metric, run.pacing());
     let (mut first, mut last, mut oldest_s) = (0.0, 0.0, 0.0_f64);
     let of_several: Vec<Vec<&Slice>> = variant
         .trials
@@ -164,12 +165,8 @@ fn seen(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>, trials: usize) -> Op
         unit: metric.unit(),
     };
     let warm_up_s = (oldest_s * WARM_UP_ROOM / WARM_UP_STEP_S).ceil() * WARM_UP_STEP_S;
-    let warm_up_now_s = run
-        .record
-        .warm_up
-        .as_ref()
-        .map_or(0.0, |warm_up| warm_up.seconds);
-    let pace = BlockPace::of(run.record)?;
+    let warm_up_now_s = run.warm_up.map_or(0.0, |warm_up| warm_up.seconds);
+    let pace = BlockPace::of(run.record()?)?;
     let block_s = pace.block_s + pace.variants as f64 * (warm_up_s - warm_up_now_s).max(0.0);
     let budget_s = budget_s(block_s * f64::from(BLOCKS_ASKED));
     let what = match of_several.is_empty() {

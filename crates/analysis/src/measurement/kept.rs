@@ -11,11 +11,10 @@
 use model::{ArrivalProcess, BUCKET_NS, OpenLoop, Rate};
 use stats::{Latencies, Quantile};
 
-use super::MeasuredWindow;
-use crate::checks::{
-    GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN,
-};
+use crate::checks::{LAG_MAX_NS, LAG_SHARE_MAX, SENT_SHARE_MIN};
 use crate::only_if;
+use crate::usage::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX};
+use crate::window::MeasuredWindow;
 
 /// Number of stretches of a ramp.
 pub const STRETCHES: usize = 10;

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use model::{ArrivalProcess, Ask, AskedOpen, Counts, GeneratorUse, OpenLoop, Rate, RateLevel};
-use record::MachineUse;
+use model::{
+    ArrivalProcess, Ask, AskedOpen, Counts, GeneratorUse, OpenLoop, Rate, RateLevel, SliceRequest,
+    Until,
+};
+use record::{MachineUse, Slice};
 use stats::Latencies;
 
 use super::*;
@@ -295,13 +298,13 @@ fn a_ramp_says_no_more_than_it_shows() {
 fn a_load_that_stood_still_is_no_measurement() {
     let mut at = even();
     assert!(
-        MeasuredWindow::alone(&at)
-            .own()
+        checks::of_slice_alone(&MeasuredWindow::alone(&at))
+            .iter()
             .all(|finding| finding.check != Check::BlocksDropped)
     );
     at.counts.halted_ns = 2_000_000_000;
     let mut window = MeasuredWindow::alone(&at);
-    window.findings = window.own().collect();
+    window.findings = checks::of_slice_alone(&window);
     let void = window.void().expect("it is invalid");
     assert_eq!(
         (void.check, void.grade),
@@ -326,7 +329,9 @@ fn requests_that_were_never_sent_make_a_number_of_requests_invalid() {
         });
         let mut window = MeasuredWindow::alone(&slice);
         window.interrupted = interrupted;
-        window.own().find(|finding| finding.check == Check::Errors)
+        checks::of_slice_alone(&window)
+            .into_iter()
+            .find(|finding| finding.check == Check::Errors)
     };
     assert_eq!([found(100_000, false), found(120_000, true)], [None, None]);
     let lost = found(120_000, false).expect("20,000 were not sent");
@@ -349,8 +354,8 @@ fn a_short_window_is_made_longer_by_its_flag() {
             slice.counts.successful_in_window,
         ) = (None, window_ns, 0);
         slice.asked = Some(SliceRequest { until, open: None });
-        let found = MeasuredWindow::alone(&slice)
-            .own()
+        let found = checks::of_slice_alone(&MeasuredWindow::alone(&slice))
+            .into_iter()
             .map(|finding| finding.remedy.text.into_owned());
         found.collect::<Vec<_>>().join("; ")
     };

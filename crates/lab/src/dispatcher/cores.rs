@@ -5,7 +5,7 @@
 //! comparison would call that setting useless. A service that uses one core anyway is measured more precisely
 //! if the generator never takes that core.
 
-use analysis::checks::cores_wanted;
+use analysis::usage::cores_wanted;
 use record::{CoresChosen, Event, SliceKind};
 
 use super::Dispatcher;

@@ -6,8 +6,8 @@
 //! except that the first one has watched the warm-up. A disturbed block must not be dropped if it cannot be
 //! replaced. A block without load is always dropped.
 
-use analysis::checks::works_unseen;
-use record::{Allocation, Block, EndReason, Event, Record};
+use analysis::usage::works_unseen;
+use record::{Allocation, Block, EndReason, Event, Record, WarmUp};
 
 use super::Dispatcher;
 use crate::disturbance::{StolenShares, begun_apart, stood_still};
@@ -259,7 +259,7 @@ impl Dispatcher<'_> {
         let taken = || {
             let taken =
                 StolenShares::of(block, turns, self.writer.record().header.environment.cpus);
-            let by_others = if works_unseen(&block.trials) {
+            let by_others = if works_unseen(block.trials.iter().map(|of| &of.started)) {
                 0.0
             } else {
                 taken.by_others
