@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use analysis::checks::late_begin;
 use analysis::usage::processors;
-use model::quantity::{micros, share};
+use model::quantity::micros;
 use model::thresholds::{CpuLoss, CpuLossLevel};
 use record::{Block, MachineUse, Slice, Trial};
 

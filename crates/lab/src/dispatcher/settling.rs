@@ -7,7 +7,7 @@
 //! replaced. A block without load is always dropped.
 
 use analysis::usage::works_unseen;
-use record::{Allocation, Block, EndReason, Event, Record, WarmUp};
+use record::{Allocation, Block, EndReason, Event, Record};
 
 use super::Dispatcher;
 use crate::disturbance::{StolenShares, begun_apart, stood_still};
