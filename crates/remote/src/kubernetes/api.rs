@@ -1,4 +1,4 @@
-//! All requests to the API server, each with a time limit, and errors that say what is wrong.
+//! Requests to the API server, each with a timeout and with errors that name the cause.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -15,16 +15,16 @@ use crate::kubernetes::attach::{Cluster, Proxy, cluster};
 use crate::kubernetes::pods::{self, CONTAINER};
 use crate::{Blame, Error};
 
-/// What has to be allowed in a namespace, and the file that allows it.
+/// Permissions required in a namespace, and the file that grants them.
 #[derive(Debug)]
 pub(super) struct NamespaceRights {
-    /// Below the folder of the project.
+    /// Path relative to the root of the project.
     pub role: &'static str,
-    /// Verb, group, resource, subresource: what the file has, and no more.
+    /// Verb, group, resource and subresource of each permission. The file grants exactly these.
     all: &'static [(&'static str, &'static str, &'static str, &'static str)],
 }
 
-/// All that is done for generators.
+/// Permissions for generators.
 pub(super) const OF_GENERATORS: NamespaceRights = NamespaceRights {
     role: "deploy/kubernetes/role.yaml",
     all: &[
@@ -37,7 +37,7 @@ pub(super) const OF_GENERATORS: NamespaceRights = NamespaceRights {
     ],
 };
 
-/// All that is done to load a Service that runs already.
+/// Permissions to load a Service that already runs.
 pub(super) const OF_SERVICES: NamespaceRights = NamespaceRights {
     role: "deploy/kubernetes/service-role.yaml",
     all: &[
@@ -47,11 +47,11 @@ pub(super) const OF_SERVICES: NamespaceRights = NamespaceRights {
     ],
 };
 
-/// A namespace of a cluster, with the rights that are needed there.
+/// A namespace of a cluster, with the permissions required there.
 #[derive(Debug, Clone)]
 pub(super) struct Namespace {
     pub name: String,
-    /// Name of the context; `None` in a pod without a kubeconfig.
+    /// Name of the context. `None` in a pod without a kubeconfig.
     pub context: Option<String>,
     server: String,
     rights: &'static NamespaceRights,
@@ -59,10 +59,11 @@ pub(super) struct Namespace {
 }
 
 impl Namespace {
-    /// Finds it as `kubectl` does, and whether all that will be done there is allowed: what may not be deleted must not be made.
+    /// Finds the namespace as `kubectl` does, and checks that all required requests are allowed. Nothing is
+    /// created that could not be deleted later.
     ///
     /// # Errors
-    /// If there is no such context, the API server does not answer, or rights are missing.
+    /// If there is no such context, the API server does not answer, or permissions are missing.
     pub fn find(
         context: Option<&str>,
         name: Option<&str>,
@@ -74,7 +75,7 @@ impl Namespace {
             context: found,
         } = cluster(context)?;
         let name = name.map_or(namespace, str::to_owned);
-        // By the name that was found: the current context may become another one meanwhile.
+        // By the resolved name, because the current context may change meanwhile.
         let proxy = Proxy::of(found.as_deref())?;
         let namespace = Namespace {
             name,
@@ -101,7 +102,7 @@ impl Namespace {
             match self.send::<Value>("a review of rights", "POST", path, Some(&review)) {
                 Ok(review) if review["status"]["allowed"] == true => {}
                 Ok(_) => missing.push(right(verb, group, resource, subresource)),
-                // Without the right to ask, what is refused later says what is missing.
+                // The user may not review permissions. A request refused later names the missing permission.
                 Err(error) if *error.blame() == Blame::Rights => return Ok(()),
                 Err(error) => return Err(error),
             }
@@ -122,7 +123,7 @@ impl Namespace {
         )
     }
 
-    /// Deletes a Job and, in the background, its pods. One that is not there is deleted.
+    /// Deletes a Job and, in the background, its pods. Succeeds if there is no such Job.
     pub fn delete(&self, name: &str) -> Result<(), Error> {
         let path = format!("{}/{name}", self.path("/apis/batch/v1", "jobs"));
         let with_pods = json!({ "propagationPolicy": "Background" });
@@ -140,7 +141,7 @@ impl Namespace {
         )
     }
 
-    /// A pod by its name; `None` where it is gone.
+    /// Returns a pod by its name, or `None` if it is gone.
     pub fn pod(&self, name: &str) -> Result<Option<Pod>, Error> {
         let pods = self.pods(
             "one of its pods",
@@ -150,7 +151,7 @@ impl Namespace {
         Ok(pods.into_iter().next())
     }
 
-    /// The pods that a Service's selector chooses.
+    /// The pods that match the selector of a Service.
     pub fn pods_selected(&self, selector: &str) -> Result<Vec<Pod>, Error> {
         self.pods("the pods of the Service", "labelSelector", selector)
     }
@@ -166,7 +167,7 @@ impl Namespace {
         )
     }
 
-    /// Why the cluster made no more pods for a Job, where it says so.
+    /// Why the cluster created no more pods for a Job, if an event reports it.
     pub fn refusal(&self, job: &str) -> Result<Option<String>, Error> {
         let of_job =
             format!("involvedObject.kind=Job,involvedObject.name={job},reason=FailedCreate");
@@ -182,7 +183,7 @@ impl Namespace {
             .find_map(|event| Some(event["message"].as_str()?.to_owned())))
     }
 
-    /// A Service by its name; `None` where there is none.
+    /// Returns a Service by its name, or `None` if there is none.
     pub fn service(&self, name: &str) -> Result<Option<Service>, Error> {
         let path = format!(
             "{}/{}",
@@ -195,7 +196,7 @@ impl Namespace {
         }
     }
 
-    /// The names of all Services; none where they may not be listed, which nothing but a hint asks for.
+    /// Names of all Services, which are used only in a hint. Empty if they may not be listed.
     pub fn service_names(&self) -> Vec<String> {
         let services: Result<Vec<Service>, _> =
             self.list("a list of Services", &self.path("/api/v1", "services"));
@@ -206,7 +207,7 @@ impl Namespace {
             .collect()
     }
 
-    /// Where a Service leads to.
+    /// The endpoints of a Service.
     pub fn endpoints(&self, service: &str) -> Result<Vec<EndpointSlice>, Error> {
         let of_it = percent_encoded(&format!("kubernetes.io/service-name={service}"));
         let slices = self.path("/apis/discovery.k8s.io/v1", "endpointslices");
@@ -216,7 +217,8 @@ impl Namespace {
         )
     }
 
-    /// A connection to `kubectl proxy`, and the path there at which our container of a pod is attached to.
+    /// Connects to `kubectl proxy`. Returns the connection and the path that attaches to our container of a
+    /// pod.
     pub fn attach_point(&self, pod: &str) -> Result<(UnixStream, String), Error> {
         let pod = format!("{}/{pod}", self.path("/api/v1", "pods"));
         let path = format!("{pod}/attach?container={CONTAINER}&stdin=true&stdout=true&stderr=true");
@@ -276,11 +278,12 @@ impl Namespace {
             .map_err(|error| self.unreachable(format!("{what}: not understood: {error}")))
     }
 
-    /// What a response that is no success means. What is no object of Kubernetes comes from `kubectl proxy`, which did not get there.
+    /// Maps an unsuccessful response to an error. A body that is not a Kubernetes object comes from `kubectl
+    /// proxy`, which did not reach the API server.
     pub fn refused(&self, what: &'static str, code: u16, body: &[u8]) -> Error {
         let (server, namespace) = (&self.server, &self.name);
         let Ok(Status { message, details }) = serde_json::from_slice(body) else {
-            // It may be the page of some proxy.
+            // The body may be an error page of a proxy.
             return self.unreachable(text::shown(&text::line(
                 String::from_utf8_lossy(body).trim(),
             )));
@@ -291,9 +294,9 @@ impl Namespace {
             ))
             .by(Blame::Rights)
             .help("credentials expire: log in again as your cluster wants it"),
-            // What RBAC says has "cannot" in it; a quota and other admission are 403, too.
+            // Messages of RBAC contain "cannot". Quotas and other admission also respond with 403.
             403 if message.contains(" cannot ") => self.forbidden(&message),
-            // There, and not ready.
+            // The server is reachable but not ready.
             429 | 503 | 504 => self.unreachable(message),
             404 if details.kind == "namespaces" => {
                 Error::new(format!("there is no namespace {namespace:?} at {server}"))
@@ -328,14 +331,14 @@ fn right(verb: &str, group: &str, resource: &str, subresource: &str) -> String {
     format!("{verb} {resource}{slash}{subresource}{dot}{group}")
 }
 
-// One request to the API server over one connection to `kubectl proxy`, with limits of time and size.
+// One request to the API server over one connection to `kubectl proxy`, with limits on time and size.
 //
-// HTTP/1.0, so that the end of a body is the end of the connection: no chunks, and nothing to keep. Connections to a process of this
-// machine cost nothing; it keeps those to the API server.
+// HTTP/1.0, so that the end of the connection ends the body: no chunks, and no keep-alive. Connections to a
+// local process are cheap, and the proxy reuses its connections to the API server.
 
-/// How long a response may take in all.
+/// Timeout for the whole response.
 const RESPONSE_MAX: Duration = Duration::from_secs(10);
-/// A list of thousands of pods is some ten megabytes.
+/// Maximum size of a response. A list of thousands of pods is about ten megabytes.
 const BODY_BYTES_MAX: usize = 128 << 20;
 const HEADERS_MAX: usize = 64;
 const PIECE_BYTES: usize = 64 << 10;
@@ -346,7 +349,7 @@ struct ApiResponse {
     body: Vec<u8>,
 }
 
-/// Sends a request, with a body of JSON unless that is empty, and reads the whole response.
+/// Sends a request, with a JSON body unless `body` is empty, and reads the whole response.
 fn exchange(
     mut stream: UnixStream,
     method: &str,
@@ -422,7 +425,7 @@ fn unfit(problem: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, problem)
 }
 
-// The objects of Kubernetes, as far as they are read here. What a cluster leaves out, or gives as null, is empty.
+// The fields of Kubernetes objects that are used here. Missing and null fields are read as empty.
 
 fn null_is_empty<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
@@ -437,7 +440,7 @@ pub(super) struct ApiList<T> {
     pub items: Vec<T>,
 }
 
-/// Structs of which every field may be missing or null.
+/// Structs in which every field may be missing or null.
 macro_rules! objects {
     ($($(#[$of_object:meta])* $object:ident { $($(#[$of_field:meta])* $field:ident: $kind:ty,)* })*) => { $(
         $(#[$of_object])*
@@ -452,10 +455,10 @@ macro_rules! objects {
 }
 
 objects! {
-    /// What an API server says in place of an object.
+    /// Sent by an API server in place of an object.
     Status { message: String, details: StatusDetails, }
     StatusDetails {
-        /// The resource that it is about: `namespaces`.
+        /// The resource concerned, for example `namespaces`.
         kind: String,
     }
     Metadata {
@@ -508,7 +511,7 @@ objects! {
     ServicePort {
         name: Option<String>,
         port: u16,
-        /// `None` is TCP.
+        /// `None` means TCP.
         protocol: Option<String>,
     }
     EndpointSlice { address_type: String, ports: Vec<EndpointPort>, endpoints: Vec<Endpoint>, }

@@ -1,6 +1,6 @@
-//! A Service that runs already, and the pods that it leads to: found, and looked at whenever somebody asks.
+//! A Service that already runs, and the pods behind it. The cluster is queried on each call.
 //!
-//! Nothing is changed in the cluster. It must not decide what a change among the pods means.
+//! This module changes nothing in the cluster. It does not decide what a change of pods means.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,29 +13,30 @@ use crate::kubernetes::api::{
 };
 use crate::{Blame, Error};
 
-/// A Service of a cluster, with the rights to look at it.
+/// A Service of a cluster, with the permissions to read it.
 #[derive(Debug)]
 pub struct DeployedAccess {
     wanted: plan::Deployed,
     namespace: Namespace,
 }
 
-/// Where a Service is found, and what stood behind it at one moment.
+/// Address of a Service, and the pods behind it at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodsBehind {
-    /// The address of the Service itself, which the cluster passes on.
+    /// Address of the Service itself, which the cluster forwards to pods.
     pub address: SocketAddr,
-    /// All that it knows of, by name, ready or not.
+    /// All pods behind the Service, ready or not, sorted by name.
     pub pods: Vec<PodSeen>,
-    /// What chooses them, as kubectl takes it; empty where nothing does, and the addresses were written by hand.
+    /// Selector of the pods in the format of `kubectl`. Empty if there is no selector and the addresses are
+    /// configured by hand.
     pub selector: String,
 }
 
 impl DeployedAccess {
-    /// Finds a Service's cluster and namespace, and whether all that is needed is allowed there.
+    /// Finds the cluster and namespace of a Service, and checks that the required permissions exist.
     ///
     /// # Errors
-    /// If there is no such cluster, or rights are missing.
+    /// If there is no such cluster, or permissions are missing.
     pub fn find(wanted: &plan::Deployed) -> Result<DeployedAccess, Error> {
         let namespace = Namespace::find(
             wanted.context.as_deref(),
@@ -48,7 +49,7 @@ impl DeployedAccess {
         })
     }
 
-    /// What it is called: `kubernetes://NAMESPACE/SERVICE`.
+    /// Name of the Service: `kubernetes://NAMESPACE/SERVICE`.
     pub fn place(&self) -> String {
         format!(
             "kubernetes://{}/{}",
@@ -56,7 +57,7 @@ impl DeployedAccess {
         )
     }
 
-    /// The same with the cluster that it is in: `kubernetes://NAMESPACE/SERVICE of the context NAME`.
+    /// Name of the Service with its cluster: `kubernetes://NAMESPACE/SERVICE of the context NAME`.
     pub fn described(&self) -> String {
         let context = self.namespace.context.as_ref().map_or_else(
             || "of the cluster that this is a pod of".to_owned(),
@@ -65,19 +66,19 @@ impl DeployedAccess {
         format!("{} {context}", self.place())
     }
 
-    /// Looks at it once: where it is found, and what stands behind it, which may be nothing.
+    /// Queries the Service once: its address, and the pods behind it, if any.
     ///
     /// # Errors
-    /// If it is not there, cannot be loaded, or the API server does not answer, also when asked again.
+    /// If the Service does not exist or cannot be loaded, or if the API server does not answer two attempts.
     pub fn look(&self) -> Result<PodsBehind, Error> {
         match self.looked() {
-            // A connection that was idle for minutes may have been closed by whatever stands between.
+            // A connection that was idle for minutes may have been closed by a component in between.
             Err(error) if *error.blame() == Blame::Away => self.looked(),
             looked => looked,
         }
     }
 
-    /// Why a Service cannot be loaded that this was seen of; `None` where it can.
+    /// Why a Service with these pods cannot be loaded. `None` if it can.
     pub fn refusal(&self, behind: &PodsBehind) -> Option<Error> {
         if behind.pods.iter().any(|pod| pod.ready) {
             return None;
@@ -143,17 +144,17 @@ fn selector(service: &Service) -> String {
     pairs.collect::<Vec<_>>().join(",")
 }
 
-// What a Service's objects say: where it is found, and which pods it leads to. Pure.
+// Evaluates the objects of a Service: its address, and the pods behind it. Pure.
 
-/// Where a Service is found.
+/// Address of a Service, and the name of its port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ServiceLookup {
     pub address: SocketAddr,
-    /// Name of its port, empty where it has none: endpoints name theirs by it.
+    /// Name of the port, which endpoints refer to. Empty if the port has no name.
     pub port: String,
 }
 
-/// The address of a Service and one of its ports.
+/// Returns the address of a Service with the wanted port.
 fn address(
     place: &str,
     service: &Service,
@@ -183,7 +184,7 @@ fn address(
     };
     let named: Vec<&Port> = ports.iter().filter(is_wanted).collect();
     let all: Vec<String> = ports.iter().map(name_and_number).collect();
-    // One number may be that of TCP and of UDP.
+    // TCP and UDP may use the same number.
     let Some(port) = named.iter().find(|port| is_tcp(port)) else {
         let all = if all.is_empty() {
             "no ports at all".to_owned()
@@ -224,7 +225,7 @@ fn is_tcp(port: &Port) -> bool {
         .is_none_or(|protocol| protocol == "TCP")
 }
 
-/// The one that was probably meant.
+/// Suggests the port that was probably meant.
 fn port_hint(wanted: &ServicePort, ports: &[Port]) -> Option<String> {
     let ServicePort::Name(name) = wanted else {
         return None;
@@ -250,7 +251,7 @@ fn name_and_number(port: &Port) -> String {
     }
 }
 
-/// The pods that a Service's port leads to, by name.
+/// The pods behind a port of a Service, sorted by name.
 fn behind(found: &ServiceLookup, slices: &[EndpointSlice], known: &[Pod]) -> Vec<PodSeen> {
     let family = if found.address.is_ipv4() {
         "IPv4"
@@ -281,7 +282,7 @@ fn behind(found: &ServiceLookup, slices: &[EndpointSlice], known: &[Pod]) -> Vec
             pod.ready,
         )
     });
-    // While endpoints move from one slice to another they are in both.
+    // An endpoint that moves to another slice is in both for a while.
     pods.dedup_by(|one, other| (&one.uid, &one.name) == (&other.uid, &other.name));
     pods
 }
@@ -305,7 +306,7 @@ fn pod(endpoint: &Endpoint, port: u16, known: &[Pod]) -> Option<PodSeen> {
         name: target.map_or_else(|| address.clone(), |target| target.name.clone()),
         uid,
         node: endpoint.node_name.clone(),
-        // Without that it is ready, says the specification.
+        // The specification says that a missing value means ready.
         ready: endpoint.conditions.ready.unwrap_or(true),
         restarts: containers.map(|all| all.iter().map(|one| one.restart_count).sum()),
         images,
@@ -313,7 +314,8 @@ fn pod(endpoint: &Endpoint, port: u16, known: &[Pod]) -> Option<PodSeen> {
     })
 }
 
-/// By its name and its digest, where the node knows that: it gives both for images that were pulled, and the digest alone for others.
+/// Image with its name and its digest, if the node knows the digest. A node reports both for images that were
+/// pulled, and the digest alone for others.
 fn image(container: &ContainerStatus) -> String {
     let (name, id) = (&container.image, &container.image_id);
     match id.as_str() {

@@ -1,10 +1,11 @@
-//! Why a machine was not had by SSH, and what helps. OpenSSH's own words are shown: whoever looks them up finds them.
+//! Errors for machines that SSH cannot use, with hints. They include the messages of OpenSSH, so that users
+//! can search for them.
 
 use crate::Error;
 use crate::channel::last;
 use crate::ssh::Destination;
 
-/// From how `ssh` ended before anything was answered; `came` is what was printed instead of an answer.
+/// Error for an `ssh` that ended before the first answer. `came` is the output printed instead of an answer.
 pub(super) fn of_login(to: &Destination, lines: &[String], came: &[String]) -> Error {
     let has = |parts: &[&str]| {
         lines
@@ -55,7 +56,7 @@ pub(super) fn of_login(to: &Destination, lines: &[String], came: &[String]) -> E
     ended(to, "at the login", &words)
 }
 
-/// What answers is no shell.
+/// Error for output that does not come from a shell.
 pub(super) fn no_shell(to: &Destination, words: &str) -> Error {
     to.error(format!("no shell that runs commands: it said {words:?}")).help(format!(
         "the account needs a login shell and no forced command; see what this prints: ssh {} sh -c date",
@@ -63,7 +64,7 @@ pub(super) fn no_shell(to: &Destination, words: &str) -> Error {
     ))
 }
 
-/// The connection, or what ran there, ended.
+/// Error for a connection, or a remote command, that ended.
 pub(super) fn ended(to: &Destination, at: &str, words: &str) -> Error {
     to.error(format!(
         "ended {at}{}{words}",
@@ -71,7 +72,8 @@ pub(super) fn ended(to: &Destination, at: &str, words: &str) -> Error {
     ))
 }
 
-/// From how a try of the program ended: its exit status as a shell has it, and what was said.
+/// Error for a failed trial run of the program: `status` is its exit status as reported by a shell, and
+/// `lines` is its output.
 pub(super) fn of_try(to: &Destination, file: &str, status: &str, lines: &[String]) -> Error {
     let said = |part: &str| lines.iter().any(|line| line.contains(part));
     let words = last(lines);

@@ -1,4 +1,4 @@
-//! Which names are machines, and how they are asked for.
+//! Tests which destinations are accepted, and how facts about a machine are parsed.
 
 use super::*;
 

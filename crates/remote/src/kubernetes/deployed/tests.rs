@@ -1,4 +1,4 @@
-//! What is read from a Service, its endpoints and its pods as a cluster gives them, from made-up objects.
+//! Tests how a Service, its endpoints and its pods are read, with made-up objects.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn name(port: &str) -> Option<ServicePort> {
     Some(ServicePort::Name(port.into()))
 }
 
-/// Where it is found, or why it is not.
+/// Address and port of the Service, or the error with its hint.
 fn found(spec: &Value, wanted: Option<ServicePort>) -> String {
     match address(PLACE, &service(spec.clone()), wanted.as_ref()) {
         Ok(ServiceLookup { address, port }) => format!("{address} {port}"),

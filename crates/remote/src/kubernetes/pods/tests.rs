@@ -1,10 +1,10 @@
-//! What is concluded of pods as a cluster lists them, from made-up lists.
+//! Tests decisions about pods with made-up lists.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// A pod as the API gives it.
+/// A pod as returned by the API.
 fn pod(index: u32, status: Value) -> PodView {
     let name = format!("proofload-x-{index}-abcde");
     let metadata = json!({"name": name, "annotations": {"batch.kubernetes.io/job-completion-index": index.to_string()}});
@@ -17,7 +17,7 @@ fn pod(index: u32, status: Value) -> PodView {
 
 fn container(state: Value) -> Value {
     let status = json!({"name": "generator", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state});
-    // Injected, and up before ours.
+    // An injected container that started before ours.
     let other = json!({"name": "daprd", "state": {"running": {}}});
     json!({"phase": "Pending", "containerStatuses": [other, status]})
 }
@@ -76,7 +76,7 @@ fn an_image_that_does_not_come_is_waited_for_a_little_and_told_in_the_nodes_word
         panic!("for ever")
     };
     assert!(error.to_string().contains("nowhere/img:1"), "{error}");
-    // What no second try mends is told at once.
+    // An error that no retry can fix is reported at once.
     let mut barrier = Barrier::new(1, "Nowhere".into());
     let invalid = [pod(0, waiting("InvalidImageName", "couldn't parse"))];
     let PodStep::Broken(error) = barrier.step(seconds(1), &invalid, None) else {
@@ -111,7 +111,7 @@ fn trouble_that_passes_is_forgotten_and_progress_begins_it_anew() {
         error.to_string(),
         "1 of 2 pods without a node: Unschedulable: 0/2 nodes are available"
     );
-    // A quota lets pods through one after the other: only where none comes any more it is in the way.
+    // A quota admits pods one after the other. It is an error only when no more pods appear.
     let mut barrier = Barrier::new(3, "img".into());
     let quota = Some("exceeded quota: tight");
     assert!(matches!(
@@ -188,7 +188,7 @@ fn names_are_dns_labels_whatever_the_run_is_called() {
         long,
     ] {
         let name = name(run, 7);
-        // An index of five digits comes after it, and that is the pod's host name.
+        // The host name of a pod appends an index of up to five digits.
         assert!(name.len() + 6 <= 63, "{name}");
         assert!(
             name.starts_with("proofload-") && name.ends_with("-00000007"),
