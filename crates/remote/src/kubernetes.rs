@@ -1,4 +1,4 @@
-//! Programs in pods: one Indexed Job, each of whose pods is attached to.
+//! Programs in pods: one Indexed Job, with an attached connection to each of its pods.
 //!
 //! ```text
 //!   Channel ── requests ──► WebSocket ── kubectl proxy ── API server ── kubelet ──► stdin  of a pod's proofload
@@ -28,7 +28,7 @@ use crate::{Channel, Error};
 
 /// Interval between lists of pods, if there are few.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
-/// Additional interval for each pod, because a list of a thousand pods is megabytes.
+/// Additional interval for each pod, because a list of a thousand pods has megabytes.
 const LOOK_LATER_EACH: Duration = Duration::from_millis(2);
 /// Interval between checks for cancellation.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -62,7 +62,7 @@ pub fn open(
         &OF_GENERATORS,
     )?;
     check(cancelled)?;
-    // Created first, because a Job may exist even if the response was lost.
+    // The guard comes first, because a Job may exist even if the response was lost.
     let job = Arc::new(Job { namespace, name });
     let made = job.namespace.create(&manifest)?;
     // Without `backoffLimitPerIndex`, a failing pod would end all others, or be replaced by one without a

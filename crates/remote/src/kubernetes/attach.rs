@@ -277,7 +277,7 @@ fn explanation(namespace: &Namespace, pod: &str, is_unwanted: &dyn Fn() -> bool)
     PodEnding::of("the connection to it broke, and as far as the cluster knows it still runs")
 }
 
-// Uses the user's `kubectl`, in the same way as SSH uses the user's `ssh`. It reads the kubeconfig, runs
+// Uses the user's `kubectl`, as the SSH transport uses the user's `ssh`. It reads the kubeconfig, runs
 // credential plugins, does TLS and connects through proxies. One `kubectl proxy` for each context forwards
 // requests over a Unix socket without a name.
 
