@@ -19,7 +19,7 @@ pub struct ParsedCode {
     pub functions: Vec<Function>,
     /// Names of modules declared as `#[cfg(test)] mod name;`, whose code is in separate files.
     pub test_modules: Vec<String>,
-    /// Types defined here: structs, enums, unions, traits and aliases. Types defined by macros are not included.
+    /// Types defined here: structs, enums, unions, traits and aliases, but not types defined by macros.
     pub types: Vec<(String, LineColumn)>,
     /// Paths that begin with `crate`, `self` or `super`, in imports and in code.
     pub paths: Vec<(Vec<String>, LineColumn)>,

@@ -1,7 +1,7 @@
-//! Rule: files and functions have a maximum size, so that a file fits in a reader's head and a function on a
-//! screen. Rust is measured in tokens, which do not depend on formatting, and other languages in lines. Tests,
-//! generated files (`@generated` in the first lines) and vendored files may be longer. Files that are not read
-//! as code, such as data, are not measured.
+//! Rule: files and functions have a maximum size, so that a file fits in a reader's head and a function on
+//! a screen. Rust is measured in tokens, which do not depend on formatting, and other languages in lines.
+//! Tests, generated files (`@generated` in the first lines) and vendored files may be longer. Files that are
+//! not read as code, such as data, are not measured.
 
 use super::code::{Function, ParsedCode};
 use super::tree::File;
