@@ -74,7 +74,7 @@ pub fn here(name: impl Into<String>, mut command: Command) -> Result<Channel, Er
         .stdout(Stdio::piped())
         .spawn()
         .map_err(failed)?;
-    let missing = || failed(io::Error::other("it has no stdin or no stdout"));
+    let missing = || failed(io::Error::other("stdin or stdout is missing"));
     let (input, output) = child
         .stdin
         .take()
@@ -133,10 +133,7 @@ impl Write for Patient {
             let mut room = [PollFd::new(&self.end, PollFlags::OUT)];
             self.lost = poll(&mut room, Some(&self.patience)) == Ok(0);
             if self.lost {
-                let message = format!(
-                    "it took nothing of what it was sent for {} s",
-                    self.patience.tv_sec
-                );
+                let message = format!("it accepted no data for {} s", self.patience.tv_sec);
                 return Err(io::Error::new(ErrorKind::TimedOut, message));
             }
         }

@@ -39,10 +39,9 @@ impl GeneratorAgent {
                 self.prepared = Some((number, until));
                 Ok(GeneratorResponse::Prepared { number })
             }
-            (GeneratorRequest::Prepare { .. }, _, None) => refused(
-                "there is no load yet: {\"generator\":{\"begin\":{\"spec\":{…}}}} comes first"
-                    .into(),
-            ),
+            (GeneratorRequest::Prepare { .. }, _, None) => {
+                refused("no load yet: send {\"generator\":{\"begin\":{\"spec\":{…}}}} first".into())
+            }
             (
                 GeneratorRequest::Run {
                     number,
@@ -72,7 +71,7 @@ impl GeneratorAgent {
             Error::new(error.to_string()).by(blame)
         })?;
         if !self.control.watch(generator.handle()) {
-            return Err(Error::new("it ends").by(Blame::Cancelled));
+            return Err(Error::new("the agent is ending").by(Blame::Cancelled));
         }
         self.generator = Some(generator);
         Ok(GeneratorResponse::Begun)

@@ -68,10 +68,10 @@ pub fn open(
     // Without `backoffLimitPerIndex`, a failing pod would end all others, or be replaced by one without a
     // connection.
     if made["spec"]["backoffLimitPerIndex"] != 0 {
-        return Err(Error::new(
-            "the cluster's Kubernetes is too old: it does not know backoffLimitPerIndex of a Job",
-        )
-        .help("Kubernetes 1.29 and later do"));
+        return Err(
+            Error::new("the cluster does not support `backoffLimitPerIndex` of a Job")
+                .help("requires Kubernetes 1.29 or later"),
+        );
     }
     let pods = all_running(&job, cluster, tell, cancelled)?;
     all_attached(&job, pods, cancelled)

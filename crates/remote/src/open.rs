@@ -153,8 +153,7 @@ fn opened(
     wanted: &mut WantedGenerators<'_>,
 ) -> Result<Vec<Channel>, Vec<Error>> {
     let names: Vec<String> = doors.iter().map(ChannelSource::name).collect();
-    let missing =
-        |name: &String| format!("{name}: cannot be started: no thread could be had for it");
+    let missing = |name: &String| format!("{name}: cannot be started: creating a thread failed");
     let mut results: Vec<OpenResult> = names
         .iter()
         .map(|name| Err(Error::new(missing(name))))

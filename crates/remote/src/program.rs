@@ -47,7 +47,7 @@ impl Program {
         let unfit = || {
             failed(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "it is no program for Linux",
+                "not a Linux (ELF) program",
             ))
         };
         let machine = machines(&program).ok_or_else(unfit)?;
@@ -88,7 +88,7 @@ impl Program {
 fn failed(path: &Path, source: io::Error) -> Error {
     Error::new(format!("{}: {source}", path.display()))
         .by(Blame::Request)
-        .help("name a proofload that was built for Linux")
+        .help("use a proofload that is built for Linux")
 }
 
 /// Machines that can run a program with this beginning, by their name in `uname -m`, the program's target
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(elf(1, 2, [0, 20]), "another processor");
         std::fs::write(&file, "abc").unwrap();
         let error = Program::at(&file).unwrap_err().to_string();
-        assert!(error.ends_with("/p: it is no program for Linux"), "{error}");
+        assert!(error.ends_with("/p: not a Linux (ELF) program"), "{error}");
         std::fs::write(&file, "#!/bin/sh\nexec something-long-enough\n").unwrap();
         assert!(Program::at(&file).is_err());
     }

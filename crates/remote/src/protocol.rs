@@ -75,8 +75,8 @@ pub const VERSION: u32 = 8;
 /// Error message for an agent with a different version of the protocol.
 pub(crate) fn other_version(version: u32, proofload: &str) -> String {
     format!(
-        "it speaks version {version} of the protocol (Proofload {proofload}), and this is version {VERSION} (Proofload {}); have the same \
-         Proofload at both ends: see `generators.program`, or the image of the pods",
+        "protocol version {version} (Proofload {proofload}) does not match version {VERSION} (Proofload {}); use the same Proofload on both \
+         machines: see `generators.program`, or the image of the pods",
         env!("CARGO_PKG_VERSION")
     )
 }
@@ -197,7 +197,7 @@ pub enum ServeError {
     #[error("{0}")]
     Unwritable(#[from] io::Error),
     /// Nothing arrived within the timeout, not even a heartbeat.
-    #[error("nothing came for {} s", timeout.as_secs())]
+    #[error("no message for {} s", timeout.as_secs())]
     TimedOut { timeout: Duration },
 }
 
@@ -374,7 +374,7 @@ impl AgentWorker {
         // Closes connections.
         drop(self);
         let ended_all = format!(
-            "nothing came for {} s, so everything there was ended",
+            "no message for {} s, so the agent stopped",
             timeout.as_secs()
         );
         let last = match is_timed_out {
@@ -411,7 +411,7 @@ impl AgentWorker {
             AgentRequest::Ping(_)
             | AgentRequest::Heartbeat
             | AgentRequest::Cancel
-            | AgentRequest::End => Err(Error::new("out of turn").by(Blame::Request)),
+            | AgentRequest::End => Err(Error::new("unexpected request").by(Blame::Request)),
         };
         carried_out.unwrap_or_else(AgentResponse::Failed)
     }

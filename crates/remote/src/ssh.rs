@@ -98,7 +98,7 @@ impl Login {
             if count == 0 {
                 return Err(io::Error::new(
                     ErrorKind::UnexpectedEof,
-                    "it was changed while it was copied",
+                    "the file changed while it was being copied",
                 ));
             }
             if !self.talk.send_bytes(&piece[..count]) {
@@ -145,12 +145,12 @@ impl Login {
         let (folder, user, words) = (&self.facts.folder, &self.facts.user, last(lines));
         let (why, hint) = match stage {
             "sum" | "length" => (
-                format!("the program arrived damaged in {folder}: its SHA-256 differs"),
-                "try again; twice means that disk or memory of that machine is at fault",
+                format!("the copy of the program in {folder} is corrupt: its SHA-256 differs"),
+                "try again; if it fails again, check the disk and memory of that machine",
             ),
             _ => (
-                format!("the program cannot be written to {folder} as {user}: {words}"),
-                "XDG_CACHE_HOME, set for that account, names another folder than ~/.cache",
+                format!("cannot write the program to {folder} as {user}: {words}"),
+                "to use another folder than ~/.cache, set XDG_CACHE_HOME for that account",
             ),
         };
         self.destination().error(why).help(hint)
@@ -187,9 +187,9 @@ impl Destination {
             return Ok(destination);
         };
         Err(destination
-            .error(format!("no destination for ssh: {problem}"))
+            .error(format!("invalid SSH destination: {problem}"))
             .by(Blame::Request)
-            .help("as ssh takes it: a name of ~/.ssh/config, user@host, or ssh://user@host:port"))
+            .help("use a host of ~/.ssh/config, user@host, or ssh://user@host:port"))
     }
 
     /// The destination as shown to users, with `ssh://` before it, even if it is invalid.
@@ -215,7 +215,7 @@ impl Destination {
     }
 
     fn try_it(&self) -> String {
-        format!("see whether this works: ssh {} true", self.typed())
+        format!("check with: ssh {} true", self.typed())
     }
 
     fn error(&self, message: impl std::fmt::Display) -> Error {
@@ -246,26 +246,23 @@ fn problem(text: &str) -> Option<String> {
     };
     let unfit = |c: char| c.is_whitespace() || c.is_control() || SHELL.contains(c);
     if text.len() > BYTES_MAX {
-        return Some(format!(
-            "{} bytes are no name of a host, at most {BYTES_MAX}",
-            text.len()
-        ));
+        return Some(format!("{} bytes: must be at most {BYTES_MAX}", text.len()));
     }
     if [text, host, user.unwrap_or_default()]
         .iter()
         .any(|part| part.starts_with('-'))
     {
-        return Some("it begins with - like an option".into());
+        return Some("it must not begin with `-`".into());
     }
     if let Some(c) = rest.chars().find(|c| unfit(*c)) {
-        return Some(format!("{c:?} is in no name of a user or a host"));
+        return Some(format!("{c:?} is not allowed in a user or host name"));
     }
     // A backslash before the @ may separate a domain from a user.
     if host.contains('\\') || user.is_some_and(|user| user.ends_with('\\')) {
-        return Some("'\\\\' is in no name of a host".into());
+        return Some("'\\\\' is not allowed in a host name".into());
     }
     if user == Some("") {
-        return Some("nobody stands before the @".into());
+        return Some("the user before the @ is missing".into());
     }
     if host.is_empty() || is_uri && host.starts_with(':') || host.contains('/') {
         let form = if is_uri {
@@ -273,7 +270,7 @@ fn problem(text: &str) -> Option<String> {
         } else {
             "user@host"
         };
-        return Some(format!("{form} is the form"));
+        return Some(format!("expected {form}"));
     }
     if is_uri { port_problem(host) } else { None }
 }
@@ -286,7 +283,7 @@ fn port_problem(host: &str) -> Option<String> {
         None => host.rsplit_once(':')?.1,
     };
     let fits = port.parse::<u16>().is_ok_and(|port| port > 0);
-    (!fits).then(|| format!("{port:?} is no port, 1 to 65535"))
+    (!fits).then(|| format!("invalid port {port:?}: must be 1 to 65535"))
 }
 
 // Facts that the shell of a machine reports, including whether the program is there.
@@ -328,14 +325,18 @@ impl RemoteFacts {
             system, machine, ..
         } = self;
         if system != "Linux" {
-            return Err(to.error(format!("it runs {system}, and Proofload runs on Linux")));
+            return Err(to.error(format!(
+                "its system is {system}, but Proofload requires Linux"
+            )));
         }
         if !program.runs_on(machine) {
             let ours = program.machine();
             return Err(to
-                .error(format!("it is {machine}, and the program is for {ours}"))
+                .error(format!(
+                    "its processor is {machine}, but the program is built for {ours}"
+                ))
                 .help(format!(
-                    "name a program that was built for {machine}: `generators.program`"
+                    "set `generators.program` to a program that is built for {machine}"
                 )));
         }
         Ok(())
@@ -352,14 +353,14 @@ impl RemoteFacts {
 
     fn full(&self, to: &Destination, program: &Program) -> Error {
         let room = if self.room.is_empty() {
-            "df says nothing"
+            "df reported nothing".to_owned()
         } else {
-            &self.room
+            format!("df: {}", self.room)
         };
         let (folder, bytes) = (&self.folder, program.bytes);
-        to.error(format!("no room for the program in {folder}: it has {bytes} bytes; df: {room}")).help(format!(
-            "make room there, or have XDG_CACHE_HOME name another folder for that account; programs of earlier versions go with: ssh {} \
-             rm -r {folder}",
+        to.error(format!("not enough space in {folder} for the program ({bytes} bytes); {room}")).help(format!(
+            "free space there, or set XDG_CACHE_HOME to another folder for that account; to remove earlier versions, run: ssh {} rm -r \
+             {folder}",
             to.typed()
         ))
     }

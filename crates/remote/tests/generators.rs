@@ -230,17 +230,15 @@ fn what_cannot_begin_says_why_and_by_whom_all_of_them_at_once() {
     );
     assert_eq!(
         (said[1].as_str(), said.len()),
-        ("generator c ended before it had responded", 2)
+        ("generator c exited before responding", 2)
     );
 
     let other =
         b"{\"ready\":{\"version\":1,\"proofload\":\"9.9\",\"host\":\"d\",\"processors\":1}}\n";
     let said = Fleet::connect(vec![speaks("d", other)]).unwrap_err()[0].to_string();
-    let versions = format!(
-        "it speaks version 1 of the protocol (Proofload 9.9), and this is version {VERSION} ("
-    );
+    let versions = format!("protocol version 1 (Proofload 9.9) does not match version {VERSION} (");
     assert!(
-        said.contains(&versions) && said.contains("have the same Proofload at both ends"),
+        said.contains(&versions) && said.contains("use the same Proofload on both machines"),
         "{said}"
     );
 }

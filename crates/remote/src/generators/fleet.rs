@@ -590,9 +590,9 @@ impl Member {
                 return None;
             }
             Ok(Some(AgentResponse::Ended) | None) if waited => {
-                " ended before it had responded".to_owned()
+                " exited before responding".to_owned()
             }
-            Ok(Some(AgentResponse::Ended) | None) => " ended between two windows".to_owned(),
+            Ok(Some(AgentResponse::Ended) | None) => " exited between two windows".to_owned(),
             Ok(Some(response)) => return Some(response),
             Err(error) => format!(": {error}"),
         };
@@ -623,11 +623,11 @@ impl Member {
         } else if waited > longest {
             // The generator still reads requests, and may still load the service.
             self.connection.end();
-            let asked = format!(
-                "did not do within {} s what it was asked for",
-                longest.as_secs()
+            let seconds = longest.as_secs();
+            self.lose(
+                format!(" responds to pings, but did not complete its request within {seconds} s"),
+                false,
             );
-            self.lose(format!(" responds to pings, but {asked}"), false);
         }
     }
 

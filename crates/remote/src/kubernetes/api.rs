@@ -99,7 +99,7 @@ impl Namespace {
                 "spec": { "resourceAttributes": attributes },
             });
             let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-            match self.send::<Value>("a review of rights", "POST", path, Some(&review)) {
+            match self.send::<Value>("review permissions", "POST", path, Some(&review)) {
                 Ok(review) if review["status"]["allowed"] == true => {}
                 Ok(_) => missing.push(right(verb, group, resource, subresource)),
                 // The user may not review permissions. A request refused later names the missing permission.
@@ -116,7 +116,7 @@ impl Namespace {
 
     pub fn create(&self, job: &Value) -> Result<Value, Error> {
         self.send(
-            "the Job",
+            "create the Job",
             "POST",
             &self.path("/apis/batch/v1", "jobs"),
             Some(job),
@@ -127,15 +127,15 @@ impl Namespace {
     pub fn delete(&self, name: &str) -> Result<(), Error> {
         let path = format!("{}/{name}", self.path("/apis/batch/v1", "jobs"));
         let with_pods = json!({ "propagationPolicy": "Background" });
-        match self.exchange("the end of the Job", "DELETE", &path, Some(&with_pods))? {
+        match self.exchange("delete the Job", "DELETE", &path, Some(&with_pods))? {
             ApiResponse { status: 404, .. } => Ok(()),
-            response => self.read::<Value>("the end of the Job", response).map(drop),
+            response => self.read::<Value>("delete the Job", response).map(drop),
         }
     }
 
     pub fn pods_of(&self, job: &str) -> Result<Vec<Pod>, Error> {
         self.pods(
-            "a list of its pods",
+            "list the pods",
             "labelSelector",
             &format!("batch.kubernetes.io/job-name={job}"),
         )
@@ -144,7 +144,7 @@ impl Namespace {
     /// Returns a pod by its name, or `None` if it is gone.
     pub fn pod(&self, name: &str) -> Result<Option<Pod>, Error> {
         let pods = self.pods(
-            "one of its pods",
+            "list the pods",
             "fieldSelector",
             &format!("metadata.name={name}"),
         )?;
@@ -153,7 +153,7 @@ impl Namespace {
 
     /// The pods that match the selector of a Service.
     pub fn pods_selected(&self, selector: &str) -> Result<Vec<Pod>, Error> {
-        self.pods("the pods of the Service", "labelSelector", selector)
+        self.pods("list the pods of the Service", "labelSelector", selector)
     }
 
     fn pods(&self, what: &'static str, by: &str, selector: &str) -> Result<Vec<Pod>, Error> {
@@ -176,7 +176,7 @@ impl Namespace {
             self.path("/api/v1", "events"),
             percent_encoded(&of_job)
         );
-        let events: Vec<Value> = self.list("events", &path)?;
+        let events: Vec<Value> = self.list("list events", &path)?;
         Ok(events
             .iter()
             .rev()
@@ -190,16 +190,16 @@ impl Namespace {
             self.path("/api/v1", "services"),
             percent_encoded(name)
         );
-        match self.exchange("the Service", "GET", &path, None)? {
+        match self.exchange("read the Service", "GET", &path, None)? {
             ApiResponse { status: 404, .. } => Ok(None),
-            response => self.read("the Service", response).map(Some),
+            response => self.read("read the Service", response).map(Some),
         }
     }
 
     /// Names of all Services, which are used only in a hint. Empty if they may not be listed.
     pub fn service_names(&self) -> Vec<String> {
         let services: Result<Vec<Service>, _> =
-            self.list("a list of Services", &self.path("/api/v1", "services"));
+            self.list("list Services", &self.path("/api/v1", "services"));
         services
             .unwrap_or_default()
             .into_iter()
@@ -212,7 +212,7 @@ impl Namespace {
         let of_it = percent_encoded(&format!("kubernetes.io/service-name={service}"));
         let slices = self.path("/apis/discovery.k8s.io/v1", "endpointslices");
         self.list(
-            "the endpoints of the Service",
+            "list the endpoints of the Service",
             &format!("{slices}?labelSelector={of_it}"),
         )
     }
@@ -263,7 +263,7 @@ impl Namespace {
             .proxy
             .connect()
             .and_then(|stream| exchange(stream, method, path, &body));
-        exchanged.map_err(|error| self.unreachable(format!("{what}: {error}")))
+        exchanged.map_err(|error| self.unreachable(format!("cannot {what}: {error}")))
     }
 
     fn read<T: DeserializeOwned>(
@@ -275,7 +275,7 @@ impl Namespace {
             return Err(self.refused(what, response.status, &response.body));
         }
         serde_json::from_slice(&response.body)
-            .map_err(|error| self.unreachable(format!("{what}: not understood: {error}")))
+            .map_err(|error| self.unreachable(format!("cannot {what}: invalid response: {error}")))
     }
 
     /// Maps an unsuccessful response to an error. A body that is not a Kubernetes object comes from `kubectl
@@ -289,18 +289,17 @@ impl Namespace {
             )));
         };
         match code {
-            401 => Error::new(format!(
-                "{server} does not accept these credentials: {message}"
-            ))
-            .by(Blame::Rights)
-            .help("credentials expire: log in again as your cluster wants it"),
+            401 => Error::new(format!("{server} rejected the credentials: {message}"))
+                .by(Blame::Rights)
+                .help("the credentials may have expired: log in to the cluster again"),
             // Messages of RBAC contain "cannot". Quotas and other admission also respond with 403.
             403 if message.contains(" cannot ") => self.forbidden(&message),
             // The server is reachable but not ready.
             429 | 503 | 504 => self.unreachable(message),
             404 if details.kind == "namespaces" => {
-                Error::new(format!("there is no namespace {namespace:?} at {server}"))
-                    .help(format!("kubectl create namespace {namespace}"))
+                Error::new(format!("{server} has no namespace {namespace:?}")).help(format!(
+                    "to create it, run: kubectl create namespace {namespace}"
+                ))
             }
             _ => pods::refused(what, &message),
         }
@@ -314,14 +313,14 @@ impl Namespace {
         ))
         .by(Blame::Rights)
         .help(format!(
-            "{role} has all that is needed, and nothing else: {apply}"
+            "{role} grants exactly the required permissions: {apply}"
         ))
     }
 
     pub fn unreachable(&self, why: String) -> Error {
         Error::new(format!("{} does not answer: {why}", self.server))
             .by(Blame::Away)
-            .help("kubectl cluster-info asks the same server; is a VPN or a proxy between?")
+            .help("check with: kubectl cluster-info. Is a VPN or proxy required?")
     }
 }
 
@@ -379,7 +378,9 @@ fn exchange(
             Err(error) => return Err(error),
         }
         if bytes.len() > BODY_BYTES_MAX {
-            return Err(unfit(format!("a response of over {BODY_BYTES_MAX} bytes")));
+            return Err(unfit(format!(
+                "the response exceeds {BODY_BYTES_MAX} bytes"
+            )));
         }
     }
 }
@@ -387,7 +388,7 @@ fn exchange(
 pub(super) fn late() -> io::Error {
     io::Error::new(
         io::ErrorKind::TimedOut,
-        format!("nothing came within {} s", RESPONSE_MAX.as_secs()),
+        format!("no response within {} s", RESPONSE_MAX.as_secs()),
     )
 }
 
@@ -397,7 +398,7 @@ fn parsed(bytes: &[u8]) -> io::Result<ApiResponse> {
     let length = match head.parse(bytes) {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Err(unfit("the response was cut off".into())),
-        Err(error) => return Err(unfit(format!("no HTTP: {error}"))),
+        Err(error) => return Err(unfit(format!("not an HTTP response: {error}"))),
     };
     let body = bytes[length..].to_vec();
     let lengths = head
@@ -571,7 +572,7 @@ mod tests {
             answered(b"SSH-2.0-OpenSSH\r\n\r\n")
                 .unwrap_err()
                 .to_string()
-                .contains("no HTTP")
+                .contains("not an HTTP response")
         );
     }
 }

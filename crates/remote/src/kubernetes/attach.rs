@@ -53,7 +53,7 @@ const STDERR_BYTES_MAX: usize = 2048;
 const LOOKS_MS: [u64; 5] = [0, 250, 500, 1000, 2000];
 /// Reported if a pod exited with code 0 although this side did not close its stdin.
 const CUT_OFF: &str =
-    "the connection to it ended, as in a restart of the API server, and its program with that";
+    "the connection closed (did the API server restart?), which ended the program in the pod";
 
 /// Stdin of a program. Dropping it closes stdin.
 pub(super) struct PodStdin {
@@ -90,9 +90,9 @@ pub(super) fn attach(
     namespace: &Namespace,
     pod: &str,
 ) -> Result<(PodStdin, PodStdout, ConnectionHold), Error> {
-    const WHAT: &str = "to be attached to";
+    const WHAT: &str = "attach to the pod";
     let (stream, path) = namespace.attach_point(pod)?;
-    let broken = |error: io::Error| namespace.unreachable(format!("{WHAT}: {error}"));
+    let broken = |error: io::Error| namespace.unreachable(format!("cannot {WHAT}: {error}"));
     stream.set_read_timeout(Some(CONNECT_MAX)).map_err(broken)?;
     stream.set_write_timeout(Some(WRITE_MAX)).map_err(broken)?;
     let wire = Wire(Arc::new(AttachShared {
@@ -172,7 +172,7 @@ impl PodStdin {
             .send(Message::Binary(message.into()))
             .map_err(|error| match error {
                 SocketError::Io(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    io::Error::new(io::ErrorKind::TimedOut, "it takes nothing in any more")
+                    io::Error::new(io::ErrorKind::TimedOut, "it no longer accepts data")
                 }
                 SocketError::Io(error) => error,
                 _ => io::ErrorKind::BrokenPipe.into(),
@@ -270,11 +270,11 @@ fn explanation(namespace: &Namespace, pod: &str, is_unwanted: &dyn Fn() -> bool)
                     return ending;
                 }
             }
-            Ok(None) => return PodEnding::of("somebody deleted the pod"),
-            Err(error) => return PodEnding::of(format!("the connection to it broke: {error}")),
+            Ok(None) => return PodEnding::of("the pod was deleted"),
+            Err(error) => return PodEnding::of(format!("the connection broke: {error}")),
         }
     }
-    PodEnding::of("the connection to it broke, and as far as the cluster knows it still runs")
+    PodEnding::of("the connection broke; the cluster reports the pod as still running")
 }
 
 // Uses the user's `kubectl`, as the SSH transport uses the user's `ssh`. It reads the kubeconfig, runs
@@ -311,7 +311,7 @@ pub(super) fn cluster(context: Option<&str>) -> Result<Cluster, Error> {
     );
     let late = || {
         unusable(format!(
-            "kubectl config view: no answer within {} s",
+            "kubectl config view: no output within {} s",
             VIEW_PATIENCE.as_secs()
         ))
     };
@@ -324,9 +324,8 @@ pub(super) fn cluster(context: Option<&str>) -> Result<Cluster, Error> {
     if let Some(cluster) = cluster_of(&config, context)? {
         return Ok(cluster);
     }
-    let none =
-        "no Kubernetes cluster is known here: the kubeconfig has no context, and this is no pod";
-    let hint = "KUBECONFIG names the file, or it is ~/.kube/config; kubectl cluster-info uses the same one";
+    let none = "no Kubernetes cluster found: the kubeconfig has no contexts, and Proofload does not run in a pod";
+    let hint = "set KUBECONFIG to the kubeconfig, or create ~/.kube/config; check with: kubectl cluster-info";
     let server =
         std::env::var("KUBERNETES_SERVICE_HOST").map_err(|_| Error::new(none).help(hint))?;
     let namespace = fs::read_to_string(OWN_NAMESPACE).unwrap_or_else(|_| "default".to_owned());
@@ -355,8 +354,8 @@ fn cluster_of(config: &Value, context: Option<&str>) -> Result<Option<Cluster>, 
     let Some(entry) = contexts.iter().find(|entry| entry["name"] == name) else {
         let known: Vec<String> = contexts.iter().map(|entry| text(&entry["name"])).collect();
         let hint = match known.is_empty() {
-            true => "it has no contexts at all".to_owned(),
-            false => format!("it has {}", known.join(", ")),
+            true => "the kubeconfig has no contexts".to_owned(),
+            false => format!("known contexts: {}", known.join(", ")),
         };
         return Err(Error::new(format!("the kubeconfig has no context {name:?}")).help(hint));
     };
@@ -366,7 +365,7 @@ fn cluster_of(config: &Value, context: Option<&str>) -> Result<Option<Cluster>, 
         .find(|one| one["name"] == cluster.as_str());
     let missing = || {
         unusable(format!(
-            "context {name:?} names the cluster {cluster:?}, which it does not have"
+            "context {name:?} refers to cluster {cluster:?}, which is not in the kubeconfig"
         ))
     };
     let server = text(&found.ok_or_else(missing)?["cluster"]["server"]);
@@ -431,7 +430,7 @@ impl Proxy {
         {
             drop(stop);
             return Err(unusable(format!(
-                "kubectl proxy does not start: {}",
+                "kubectl proxy did not start: {}",
                 last(&errors.lines())
             )));
         }
@@ -456,7 +455,7 @@ impl Proxy {
             let words = last(&self.errors.lines());
             io::Error::new(
                 error.kind(),
-                format!("kubectl proxy has ended: {words} ({error})"),
+                format!("kubectl proxy has exited: {words} ({error})"),
             )
         })
     }
@@ -505,7 +504,7 @@ fn spawn(mut command: Command) -> io::Result<StartedChild> {
             };
             let pipes = child.stdout.take().zip(child.stderr.take());
             let _ =
-                started.send(pipes.ok_or_else(|| io::Error::other("it has no stdout or stderr")));
+                started.send(pipes.ok_or_else(|| io::Error::other("stdout or stderr is missing")));
             // Returns an error when `stop` is dropped, which is the signal to end.
             let _ = stopped.recv();
             let _ = child.kill();
@@ -517,15 +516,15 @@ fn spawn(mut command: Command) -> io::Result<StartedChild> {
 
 fn not_started(error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::NotFound => Error::new("kubectl is missing here").help(
-            "Proofload reaches clusters by kubectl, as it reaches hosts by ssh: https://kubernetes.io/docs/tasks/tools/",
+        io::ErrorKind::NotFound => Error::new("kubectl not found").help(
+            "install kubectl, which Proofload uses to connect to clusters: https://kubernetes.io/docs/tasks/tools/",
         ),
-        _ => unusable(format!("kubectl does not start: {error}")),
+        _ => Error::new(format!("cannot start kubectl: {error}")),
     }
 }
 
 fn unusable(why: impl std::fmt::Display) -> Error {
-    Error::new(format!("the kubeconfig cannot be used: {why}"))
+    Error::new(format!("cannot use the kubeconfig: {why}"))
 }
 
 #[cfg(test)]
@@ -549,17 +548,17 @@ mod tests {
         );
         let error = of(text, None).unwrap_err().to_string();
         assert!(
-            error.contains(r#"context "b" names the cluster "x""#),
+            error.contains(r#"context "b" refers to cluster "x""#),
             "{error}"
         );
         let error = of(text, Some("prod")).unwrap_err();
         assert_eq!(error.to_string(), "the kubeconfig has no context \"prod\"");
-        assert_eq!(error.hint(), Some("it has a, b"));
+        assert_eq!(error.hint(), Some("known contexts: a, b"));
         let empty = r#"{"clusters": null, "contexts": null, "current-context": ""}"#;
         assert_eq!(of(empty, None).unwrap(), None);
         assert_eq!(
             of(empty, Some("a")).unwrap_err().hint(),
-            Some("it has no contexts at all")
+            Some("the kubeconfig has no contexts")
         );
     }
 }

@@ -60,7 +60,7 @@ impl DeployedAccess {
     /// Name of the Service with its cluster: `kubernetes://NAMESPACE/SERVICE of the context NAME`.
     pub fn described(&self) -> String {
         let context = self.namespace.context.as_ref().map_or_else(
-            || "of the cluster that this is a pod of".to_owned(),
+            || "of the cluster that this pod runs in".to_owned(),
             |context| format!("of the context {context}"),
         );
         format!("{} {context}", self.place())
@@ -87,17 +87,16 @@ impl DeployedAccess {
         let namespace = &self.namespace.name;
         let (why, hint) = match (&names[..], behind.selector.as_str()) {
             ([], "") => (
-                "it leads nowhere: it selects no pods, and has no addresses written down"
-                    .to_owned(),
-                format!("kubectl get endpointslices --namespace {namespace}"),
+                "it has no endpoints: no selector and no manual addresses".to_owned(),
+                format!("check with: kubectl get endpointslices --namespace {namespace}"),
             ),
             ([], selector) => (
-                format!("no pod is behind it: none has {selector}"),
-                format!("kubectl get pods --namespace {namespace} --show-labels"),
+                format!("no pod matches its selector {selector}"),
+                format!("check with: kubectl get pods --namespace {namespace} --show-labels"),
             ),
             (names, _) => (
-                format!("no pod behind it is ready: {}", names.join(", ")),
-                format!("kubectl describe pods --namespace {namespace} tells why"),
+                format!("none of its pods is ready: {}", names.join(", ")),
+                format!("for the reason, run: kubectl describe pods --namespace {namespace}"),
             ),
         };
         Some(Error::new(format!("{}: {why}", self.place())).help(hint))
@@ -127,10 +126,14 @@ impl DeployedAccess {
         let (name, namespace) = (&self.wanted.service, &self.namespace.name);
         let known = self.namespace.service_names();
         let hint = match &known[..] {
-            [] => format!("kubectl get services --namespace {namespace}"),
-            known => plan::did_you_mean(name, "Services there", known.iter().map(String::as_str)),
+            [] => format!("check with: kubectl get services --namespace {namespace}"),
+            known => plan::did_you_mean(
+                name,
+                "Services in this namespace",
+                known.iter().map(String::as_str),
+            ),
         };
-        Error::new(format!("{}: there is no such Service", self.place())).help(hint)
+        Error::new(format!("{}: no such Service", self.place())).help(hint)
     }
 }
 
@@ -164,16 +167,15 @@ fn address(
     let spec = &service.spec;
     if spec.kind == "ExternalName" {
         let name = &spec.external_name;
-        let hint = "load that from outside: proofload load takes any URL".to_owned();
+        let hint = "use its URL instead: `url`, or proofload load URL".to_owned();
         return refused(
-            format!("it is another name of {name}, and has no address of its own"),
+            format!("it is an ExternalName for {name} and has no cluster address"),
             hint,
         );
     }
     let Ok(ip) = spec.cluster_ip.parse::<IpAddr>() else {
-        let why = "it is headless: its name leads to its pods, and it has no address of its own";
-        let hint =
-            "a second Service with the same selector and without `clusterIP: None` can be loaded";
+        let why = "it is headless (clusterIP: None) and has no cluster address";
+        let hint = "create a second Service with the same selector and without `clusterIP: None`";
         return refused(why.to_owned(), hint.to_owned());
     };
     let ports = &spec.ports;
@@ -186,20 +188,16 @@ fn address(
     let all: Vec<String> = ports.iter().map(name_and_number).collect();
     // TCP and UDP may use the same number.
     let Some(port) = named.iter().find(|port| is_tcp(port)) else {
-        let all = if all.is_empty() {
-            "no ports at all".to_owned()
-        } else {
-            all.join(", ")
-        };
-        let hint = format!("it has {all}");
+        if all.is_empty() {
+            let hint = "the Service needs a TCP port: `spec.ports`";
+            return refused("it has no ports".to_owned(), hint.to_owned());
+        }
+        let hint = format!("its ports: {}", all.join(", "));
         return match (named.first(), wanted) {
             (Some(port), _) => {
                 let protocol = port.protocol.as_deref().unwrap_or_default();
                 refused(
-                    format!(
-                        "its port {} is of {protocol}, and load goes over TCP",
-                        port.port
-                    ),
+                    format!("port {} is {protocol}, but load requires TCP", port.port),
                     hint,
                 )
             }
@@ -208,8 +206,8 @@ fn address(
                 port_hint(wanted, ports).unwrap_or(hint),
             ),
             (None, None) => refused(
-                "which of its ports is meant is not said".into(),
-                format!("{hint}: kubernetes = {{ port = … }}"),
+                "it has several ports; name one".into(),
+                format!("{hint}; set kubernetes = {{ port = … }}"),
             ),
         };
     };

@@ -126,11 +126,11 @@ impl PodEnding {
 pub(super) fn ending(pod: &Pod) -> Option<PodEnding> {
     if let Some(message) = condition(pod, "DisruptionTarget", "True") {
         return Some(PodEnding::of(format!(
-            "the cluster took it away: {message}"
+            "the cluster evicted the pod: {message}"
         )));
     }
     if pod.metadata.deletion_timestamp.is_some() {
-        return Some(PodEnding::of("somebody deleted the pod"));
+        return Some(PodEnding::of("the pod was deleted"));
     }
     if let Some(ended) = container(pod).and_then(|state| state.terminated.as_ref()) {
         let begin = if ended.message.len() >= MESSAGE_BYTES {
@@ -153,9 +153,9 @@ fn exit(ended: &Terminated) -> String {
     let code = ended.exit_code;
     match (ended.reason.as_str(), code) {
         ("OOMKilled", _) => {
-            format!("it needed more memory than its limit (OOMKilled, exit code {code})")
+            format!("memory limit exceeded (OOMKilled, exit code {code})")
         }
-        (_, 137) => format!("it was killed (exit code {code})"),
+        (_, 137) => format!("killed (exit code {code})"),
         ("Error" | "Completed" | "", _) => format!("exit code {code}"),
         (reason, _) => format!("{reason}, exit code {code}"),
     }
@@ -240,8 +240,10 @@ impl Barrier {
             }
             Some(trouble) => PodStep::Wait(format!("{words}: {}", trouble.error)),
             None if now > OPEN_MAX => {
-                let error = Error::new(format!("after {} s {words}", now.as_secs()));
-                PodStep::Broken(error.help("kubectl get pods and kubectl get events tell more"))
+                let error = Error::new(format!("timeout after {} s: {words}", now.as_secs()));
+                PodStep::Broken(
+                    error.help("for details, run: kubectl get pods, kubectl get events"),
+                )
             }
             None => {
                 self.trouble = None;
@@ -270,7 +272,7 @@ impl Barrier {
             .map(|message| Trouble {
                 kind: "refused",
                 patience,
-                error: refused("its pods", message),
+                error: refused("create the pods", message),
             });
         of_pods
             .chain(refused)
@@ -285,17 +287,17 @@ impl Barrier {
                 "ended",
                 0,
                 Error::new(format!(
-                    "{name} on {node} ended before it got any load: {how}"
+                    "{name} on {node} exited before it received load: {how}"
                 )),
             ),
             PodState::ImageMissing(reason, message) => {
                 let image = &self.image;
                 let error = Error::new(format!(
-                    "the image {image:?} cannot be had by {name}: {reason}: {message}"
+                    "{name} cannot pull the image {image:?}: {reason}: {message}"
                 ));
                 let error = error.help(match reason.as_str() {
-                    "InvalidImageName" => "an image is named as registry/name:tag, in lower case",
-                    _ => "is the name right, and may the nodes pull it? The Dockerfile makes it",
+                    "InvalidImageName" => "expected registry/name:tag, in lower case",
+                    _ => "check the image name and the nodes' pull permissions; build the image with the Dockerfile",
                 });
                 // A registry may be busy for a moment. The node tries again after ten seconds.
                 let patience_s =
@@ -310,7 +312,7 @@ impl Barrier {
                 "not created",
                 3,
                 Error::new(format!(
-                    "{name} on {node} cannot be made: {reason}: {message}"
+                    "{name} on {node} cannot be created: {reason}: {message}"
                 )),
             ),
             PodState::Unscheduled(message) => {
@@ -322,7 +324,7 @@ impl Barrier {
                     "{count} of {} without a node: {message}",
                     many(self.wanted.into(), "pod")
                 ))
-                .help("fewer pods, smaller resources, or another node_selector: kubectl describe nodes");
+                .help("use fewer pods, smaller resources or another node_selector; check with: kubectl describe nodes");
                 // A pod that ends may make room, such as a pod of the previous run.
                 ("unschedulable", 10, error)
             }
@@ -335,12 +337,12 @@ impl Barrier {
     }
 }
 
-/// Error for an object that the cluster rejects.
+/// Error for a request that the cluster rejects. `what` is a verb with its object.
 pub(super) fn refused(what: &str, message: &str) -> Error {
-    let error = Error::new(format!("the cluster refuses {what}: {message}"));
+    let error = Error::new(format!("the cluster refused to {what}: {message}"));
     match message.contains("exceeded quota") {
         true => {
-            error.help("fewer pods or smaller resources, or a larger quota: kubectl describe quota")
+            error.help("use fewer pods, smaller resources or a larger quota; check with: kubectl describe quota")
         }
         false => error,
     }
@@ -353,7 +355,7 @@ struct Trouble {
     error: Error,
 }
 
-/// `6 of 8 pods running, 1 being made, 1 without a node`.
+/// `6 of 8 pods running, 1 being created, 1 without a node`.
 fn words(wanted: u32, pods: &[PodView]) -> String {
     let count = |of: fn(&PodState) -> bool| pods.iter().filter(|pod| of(&pod.state)).count();
     let running = count(|state| *state == PodState::Running);
@@ -367,10 +369,10 @@ fn words(wanted: u32, pods: &[PodView]) -> String {
         many(wanted.into(), "pod")
     )];
     let others = [
-        (made, "being made"),
+        (made, "being created"),
         (unscheduled, "without a node"),
-        (ended, "ended"),
-        (missing, "not there yet"),
+        (ended, "exited"),
+        (missing, "not created yet"),
     ];
     parts.extend(
         others

@@ -182,7 +182,7 @@ fn read_up_to<T: DeserializeOwned>(
             Some(_) if length as u64 == bytes_max => {
                 return Err(unfit(
                     &line,
-                    &format!("a message of over {bytes_max} bytes"),
+                    &format!("a message exceeds {bytes_max} bytes"),
                 ));
             }
             Some(_) => {
@@ -195,7 +195,7 @@ fn read_up_to<T: DeserializeOwned>(
     }
     serde_json::from_slice(&line)
         .map(Some)
-        .map_err(|error| unfit(&line, &format!("not understood ({error})")))
+        .map_err(|error| unfit(&line, &format!("invalid message ({error})")))
 }
 
 /// Writes a value as a frame and flushes the output.
@@ -204,7 +204,7 @@ pub(crate) fn write(output: &mut (impl Write + ?Sized), value: &impl Serialize) 
     line.push(b'\n');
     if line.len() as u64 > FRAME_BYTES_MAX {
         let problem = format!(
-            "a message of {} bytes is too long, at most {FRAME_BYTES_MAX}",
+            "a message of {} bytes: must be at most {FRAME_BYTES_MAX}",
             line.len()
         );
         return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(error(b"[1"), "a message was cut off after 2 bytes: \"[1\"");
         let greeting = error(b"Welcome to Debian!\n");
         assert!(greeting.contains("\"Welcome to Debian!\""), "{greeting}");
-        assert!(error(&[b'1'; 500]).starts_with("a message of over 40 bytes: \"1111"));
+        assert!(error(&[b'1'; 500]).starts_with("a message exceeds 40 bytes: \"1111"));
     }
 
     proptest! {

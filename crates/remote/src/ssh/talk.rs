@@ -63,10 +63,10 @@ pub(super) enum TalkStep {
 impl TalkStep {
     fn words(self) -> &'static str {
         match self {
-            TalkStep::Login => "at the login",
+            TalkStep::Login => "during login",
             TalkStep::Folder => "before the program was copied",
-            TalkStep::Copy => "while the program was copied",
-            TalkStep::Try => "when the program was tried",
+            TalkStep::Copy => "while the program was being copied",
+            TalkStep::Try => "during the trial run of the program",
         }
     }
 
@@ -97,8 +97,8 @@ impl Talk {
         );
         let failed = |source: io::Error| {
             destination
-                .error(format!("ssh cannot be started: {source}"))
-                .help("install OpenSSH's client, the command ssh")
+                .error(format!("cannot start ssh: {source}"))
+                .help("install the OpenSSH client")
         };
         let mut child = command(&destination, script.len())
             .spawn()
@@ -109,7 +109,7 @@ impl Talk {
             .zip(child.stdout.take())
             .zip(child.stderr.take());
         let connection = SshProcess(Arc::new(Mutex::new(child)));
-        let missing = || failed(io::Error::other("it has no stdin, stdout or stderr"));
+        let missing = || failed(io::Error::other("stdin, stdout or stderr is missing"));
         let ((stdin, output), stderr) = ends.ok_or_else(missing)?;
         let input = Patient::new(stdin).map_err(failed)?;
         let words = LastLines::of(stderr).map_err(failed)?;
@@ -210,7 +210,7 @@ impl Talk {
             if !self.has_output_until(deadline) {
                 let (to, seconds, at) = (&self.destination, at.patience().as_secs(), at.words());
                 return Err(to
-                    .error(format!("no answer within {seconds} s {at}"))
+                    .error(format!("no response within {seconds} s {at}"))
                     .help(to.try_it()));
             }
             let mut read = [0; 4096];
@@ -362,11 +362,11 @@ impl RemoteStdout {
 fn how_it_ended(status: Option<ExitStatus>, words: &str) -> String {
     let how = match status.and_then(|status| status.code()) {
         Some(CONNECTION) if words.is_empty() => {
-            "the program there was ended by a signal".to_owned()
+            "the remote program was killed by a signal".to_owned()
         }
-        Some(CONNECTION) => "the connection ended".to_owned(),
-        Some(code) => format!("the program there ended with exit code {code}"),
-        None => "ssh was ended".to_owned(),
+        Some(CONNECTION) => "the connection closed".to_owned(),
+        Some(code) => format!("the remote program exited with code {code}"),
+        None => "ssh was killed".to_owned(),
     };
     if words.is_empty() {
         how

@@ -42,7 +42,7 @@ fn it_opens_when_all_run_in_the_order_of_their_index_and_not_before() {
         pod(0, running()),
         pod(1, waiting("ContainerCreating", "")),
     ];
-    for (pods, what) in [(&two[..], "being made"), (&two[..2], "not there yet")] {
+    for (pods, what) in [(&two[..], "being created"), (&two[..2], "not created yet")] {
         let wait = PodStep::Wait(format!("2 of 3 pods running, 1 {what}"));
         assert_eq!(barrier.step(seconds(1), pods, None), wait);
     }
@@ -131,7 +131,7 @@ fn trouble_that_passes_is_forgotten_and_progress_begins_it_anew() {
     };
     assert_eq!(
         error.to_string(),
-        "the cluster refuses its pods: exceeded quota: tight"
+        "the cluster refused to create the pods: exceeded quota: tight"
     );
     assert!(error.hint().unwrap().contains("larger quota"));
 }
@@ -148,12 +148,14 @@ fn a_pod_that_ends_is_told_at_once_with_what_is_known_of_it() {
     let crashed = json!({"terminated": {"exitCode": 2, "reason": "Error", "message": "error: unexpected argument\n"}});
     assert!(ended(container(crashed)).ends_with("exit code 2: error: unexpected argument"));
     let eaten = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}});
-    assert!(ended(container(eaten)).contains("more memory than its limit"));
+    assert!(ended(container(eaten)).contains("memory limit exceeded"));
     let evicted = json!({"phase": "Failed", "reason": "OutOfcpu", "message": "Node didn't have enough resource: cpu"});
     assert!(ended(evicted).ends_with("OutOfcpu: Node didn't have enough resource: cpu"));
     let taken = json!({"phase": "Running", "conditions": [
         {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "preempting"}]});
-    assert!(ended(taken).ends_with("the cluster took it away: PreemptionByScheduler: preempting"));
+    assert!(
+        ended(taken).ends_with("the cluster evicted the pod: PreemptionByScheduler: preempting")
+    );
 }
 
 #[test]
@@ -170,7 +172,7 @@ fn nobody_waits_for_ever() {
     };
     assert_eq!(
         late.to_string(),
-        "after 301 s 0 of 1 pod running, 1 being made"
+        "timeout after 301 s: 0 of 1 pod running, 1 being created"
     );
 }
 
