@@ -102,9 +102,10 @@ fn check_figures(plan: &Plan, destinations: &Destinations) -> Result<(), CliErro
         return Ok(());
     };
     let (variant, metric) = (&plan.variants[index].name, metric.name());
-    let message = format!("{variant}: `{metric}` is not known of what runs already: {why}");
+    let message =
+        format!("{variant}: `{metric}` is not available for a service that already runs: {why}");
     Err(CliError::usage(message)
-        .hint("throughput, response times and failures are; or have Proofload start it: `command` in place of `url`"))
+        .hint("use throughput, response times or failures, or let Proofload start the service: `command` instead of `url`"))
 }
 
 /// Asks whether others than this machine may be loaded: this is about what the load does to whoever else uses them. Asks on a terminal;
@@ -115,8 +116,8 @@ fn consent(plan: &Plan, strangers: &[String], yes: bool) -> Result<(), CliError>
     }
     let what = format!("{}: this sends {}", strangers.join(", "), amount(plan));
     if !io::stdin().is_terminal() {
-        return Err(CliError::usage(format!("{what}; nobody said that it may"))
-            .hint("--yes, if these machines are yours to load, or their owners agree"));
+        return Err(CliError::usage(format!("{what}; not confirmed"))
+            .hint("pass --yes if these machines are yours to load, or if their owners agree"));
     }
     // Whoever leaves by Ctrl-C leaves no empty folder: the record makes it again.
     records::release();
@@ -128,7 +129,7 @@ fn consent(plan: &Plan, strangers: &[String], yes: bool) -> Result<(), CliError>
     let read = io::stdin().read_line(&mut said);
     match (read, said.trim().to_ascii_lowercase().as_str()) {
         (Ok(_), "y" | "yes") => Ok(()),
-        _ => Err(CliError::usage("nothing was sent: nobody said that it may")),
+        _ => Err(CliError::usage("nothing was sent: not confirmed")),
     }
 }
 
@@ -141,10 +142,10 @@ fn amount(plan: &Plan) -> String {
         .max()
         .unwrap_or(0);
     let connections = many(connections.into(), "connection");
-    let full = format!("as many requests as {connections} get responses to");
+    let full = format!("requests at full speed over {connections}");
     if let Some(measure) = &plan.measure {
         let paced = if measure.rates.is_some() {
-            "requests at the rates that were asked for"
+            "requests at the requested rates"
         } else {
             &full
         };

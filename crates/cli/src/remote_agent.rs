@@ -28,7 +28,7 @@ pub struct RemoteAgentArgs {
 pub fn run(args: &RemoteAgentArgs) -> anyhow::Result<u8> {
     if !anything_comes(args.first_order_within)? {
         let message = format!(
-            "nothing came on stdin within {} s",
+            "no request on stdin within {} s",
             args.first_order_within.as_secs()
         );
         return Err(failed(message).into());

@@ -127,7 +127,7 @@ fn reach(
     };
     let place = deployed.place();
     Err(Error::new(format!("{place}: this machine cannot connect to it at {address}: {source}")).help(
-        "outside of a cluster the address of a Service mostly leads nowhere; have pods load it (`generators.kubernetes`, with \
-         `local = 0`), or run Proofload where it is reached",
+        "the address of a Service is usually only reachable inside the cluster: generate load in pods (`generators.kubernetes`, with \
+         `local = 0`), or run Proofload inside the cluster",
     ))
 }

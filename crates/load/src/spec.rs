@@ -221,8 +221,8 @@ pub enum Arrivals {
     /// latency.
     ///
     /// A request that is due while no connection is free waits for one, in the order of arrival. Its response
-    /// time counts from its due time. Arrivals are distributed to threads: one that is due waits for a
-    /// connection of its own thread even if another thread has a free one. So do not use more threads than
+    /// time counts from its due time. Arrivals are distributed to threads: a due request waits for a
+    /// connection of the same thread even if another thread has a free one. So do not use more threads than
     /// the rate needs.
     Open {
         /// Requests due per second, over all threads.

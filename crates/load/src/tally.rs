@@ -26,8 +26,8 @@ const OTHERS: u16 = 0;
 /// The status of most responses. Memory for it is allocated before the window.
 const USUAL: u16 = 200;
 
-/// Counts of one thread. What is recorded for each response is stored here, and added to `counts` when the
-/// slice is over.
+/// Counts of one thread. Values recorded per response are stored here, and added to `counts` when the slice
+/// is over.
 #[derive(Debug)]
 pub(crate) struct ThreadTally {
     pub(crate) counts: Counts,

@@ -1,9 +1,9 @@
-//! What it costs to hear and merge the slices of so many generators: `make bench-fleet`, or
-//! `cargo run --release -p proofload-remote --example merge -- GENERATORS WINDOWS`.
+//! Measures the cost of receiving and merging the slices of many generators: `make bench-fleet`, or `cargo
+//! run --release -p proofload-remote --example merge -- GENERATORS WINDOWS`.
 //!
-//! Generators are simulated by another process, so that what is measured here is the hearing and the merging alone: each answers at the
-//! end of the second that it was told to load for, all at once, with a slice of made-up latencies. Prints a JSON object. No part of what
-//! is shipped.
+//! Another process simulates the generators, so that only receiving and merging are measured here. All
+//! simulated generators respond at the same time, at the end of the requested second, with a slice of made-up
+//! latencies. Prints a JSON object. This example is not shipped.
 
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Write};
@@ -25,12 +25,12 @@ use proofload_remote::protocol::{
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Requests of a generator in a window.
+/// Number of requests of a generator in a window.
 const REQUESTS: u64 = 10_000;
-/// A window: a slice a second.
+/// Length of a window. There is one slice per second.
 const WINDOW: Duration = Duration::from_secs(1);
 const WINDOW_NS: u64 = 1_000_000_000;
-/// Different slices; more generators than that send the same ones.
+/// Number of different slices. Further generators send the same ones again.
 const DIFFERENT: u64 = 64;
 const NEVER: &dyn Fn() -> bool = &|| false;
 
@@ -58,7 +58,7 @@ fn measure(generators: u32, windows: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs something with generators that another process simulates. That ends with its connections.
+/// Calls `of` with generators that another process simulates. That process ends when its connections end.
 fn beside<T>(
     folder: &Path,
     generators: u32,
@@ -72,7 +72,8 @@ fn beside<T>(
         .arg(generators.to_string())
         .arg(&socket)
         .spawn()?;
-    // Whoever starts this knows how long it may take, also where the simulation has ended and nobody comes.
+    // There is no timeout, even if the simulation has ended and no connection arrives. The caller knows how
+    // long this may take.
     let remotes = (0..generators).map(|index| remote(index, listener.accept()?.0));
     let remotes = remotes.collect::<io::Result<Vec<Channel>>>();
     let result = remotes.map_err(Into::into).and_then(of);
@@ -153,7 +154,7 @@ fn spec(connections: u32) -> LoadSpec {
     }
 }
 
-/// The other process: each generator a thread, which ends with its connection.
+/// The simulating process. Each generator is a thread that ends with its connection.
 fn simulate(generators: u64, socket: &Path) -> io::Result<()> {
     raise_descriptors()?;
     let answers = (0..generators.min(DIFFERENT))
@@ -168,7 +169,7 @@ fn simulate(generators: u64, socket: &Path) -> io::Result<()> {
     let threads = (0..generators)
         .map(generator)
         .collect::<io::Result<Vec<_>>>()?;
-    // What measures has told already why it is gone.
+    // The measuring process has already reported why a connection ended.
     threads.into_iter().for_each(|thread| drop(thread.join()));
     Ok(())
 }
@@ -212,7 +213,7 @@ fn serve(index: u64, stream: &UnixStream, answer_text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Numbers that stand for those of a window in an answer that was made beforehand.
+/// Placeholders for the numbers of a window in a prepared answer.
 const NUMBER: u64 = 4_242_424_242_424_242_001;
 const STARTED_NS: u64 = 4_242_424_242_424_242_002;
 
@@ -231,7 +232,7 @@ fn filled(answer: &str, number: u64, started_ns: u64) -> String {
     numbered.replacen(&STARTED_NS.to_string(), &started_ns.to_string(), 1)
 }
 
-/// Latencies that differ, so that histograms are as long as real ones: from 200 µs to 4 ms, most of them short.
+/// Varying latencies, so that histograms are as long as real ones: from 200 µs to 4 ms, most of them short.
 fn counts(seed: u64) -> Counts {
     let (sent, window_ns) = (REQUESTS, WINDOW_NS);
     let mut open = OpenLoop {
@@ -295,7 +296,7 @@ fn line(text: &str) -> String {
     format!("{text}\n")
 }
 
-/// Two for each generator are more than many a machine allows by default.
+/// Raises the limit for descriptors. Two for each generator exceed the default of many machines.
 fn raise_descriptors() -> io::Result<()> {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     Ok(setrlimit(
@@ -307,7 +308,7 @@ fn raise_descriptors() -> io::Result<()> {
     )?)
 }
 
-/// With one digit behind the point.
+/// Milliseconds with one decimal.
 fn ms(ns: u64) -> f64 {
     (ns as f64 / 1e5).round() / 10.0
 }

@@ -1,4 +1,4 @@
-//! One program on another machine, as its stdin and stdout, and what keeps it there.
+//! One program, usually on another machine: its stdin and stdout, and the owner of its resources.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -14,18 +14,18 @@ use rustix::io::Errno;
 
 use crate::Error;
 
-/// The stdin and stdout of a program, wherever it runs.
+/// Stdin and stdout of a program on any machine.
 ///
-/// It ends when `input` is closed. `keeper` is what else has to live for as long as it does (a child process, a connection, a Job), and
-/// when dropped takes away whatever is left.
+/// The program ends when `input` is closed. `keeper` owns everything else that must live as long as the
+/// program (a child process, a connection, a Job). Dropping it removes whatever is left.
 pub struct Channel {
-    /// Where it runs, as people know it: `local`, `ssh://bench-1`, `kubernetes://bench/proofload-x7k2-3`.
+    /// Location as shown to users: `local`, `ssh://bench-1`, `kubernetes://bench/proofload-x7k2-3`.
     pub name: String,
-    /// Its stdin.
+    /// Stdin of the program.
     pub input: Box<dyn Write + Send>,
-    /// Its stdout.
+    /// Stdout of the program.
     pub output: Box<dyn Read + Send>,
-    /// See above.
+    /// Owner of everything else that must live as long as the program.
     pub keeper: Box<dyn Any + Send>,
 }
 
@@ -38,7 +38,7 @@ impl std::fmt::Debug for Channel {
 }
 
 impl Channel {
-    /// Of two ends and what keeps them.
+    /// Creates a channel from stdin, stdout and a keeper.
     pub fn new(
         name: impl Into<String>,
         input: impl Write + Send + 'static,
@@ -54,7 +54,7 @@ impl Channel {
         }
     }
 
-    /// The number of its process, where that is a child of this one.
+    /// Process ID of the program, if it is a child of this process.
     pub fn process(&self) -> Option<u32> {
         self.keeper
             .downcast_ref::<EndedChild>()
@@ -62,10 +62,10 @@ impl Channel {
     }
 }
 
-/// A program on this machine, in a process of its own; what it says on stderr is ours.
+/// Starts a program on this machine as a child process. It inherits our stderr.
 ///
 /// # Errors
-/// If it cannot be started.
+/// If the program cannot be started.
 pub fn here(name: impl Into<String>, mut command: Command) -> Result<Channel, Error> {
     let name = name.into();
     let failed = |source: io::Error| Error::new(format!("{name}: cannot be started: {source}"));
@@ -74,7 +74,7 @@ pub fn here(name: impl Into<String>, mut command: Command) -> Result<Channel, Er
         .stdout(Stdio::piped())
         .spawn()
         .map_err(failed)?;
-    let missing = || failed(io::Error::other("it has no stdin or no stdout"));
+    let missing = || failed(io::Error::other("stdin or stdout is missing"));
     let (input, output) = child
         .stdin
         .take()
@@ -84,26 +84,26 @@ pub fn here(name: impl Into<String>, mut command: Command) -> Result<Channel, Er
     Ok(Channel::new(name, input, output, EndedChild(child)))
 }
 
-/// A child that is not left behind: it has seen the end of its stdin by now, or is made to end.
+/// A child process that is killed when dropped, unless the end of its stdin has already ended it.
 struct EndedChild(Child);
 
 impl Drop for EndedChild {
     fn drop(&mut self) {
-        // Both fail only where it has ended and been waited for.
+        // Both fail only if the child has already ended and been waited for.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-// A pipe into a process that may stand still: stopped, or behind a network that takes nothing any more.
+// A pipe to a process that may not read any more: it is stopped, or its network accepts no data.
 
-/// How long one may take nothing of what is written to it.
+/// How long a reader may accept no data.
 const WRITE_PATIENCE: Timespec = Timespec {
     tv_sec: 20,
     tv_nsec: 0,
 };
 
-/// The writing end of a pipe, which waits for its reader only so long. After that it is closed to all writing.
+/// The writing end of a pipe with a timeout for its reader. After a timeout all writes fail.
 #[derive(Debug)]
 pub(crate) struct Patient {
     end: OwnedFd,
@@ -133,10 +133,7 @@ impl Write for Patient {
             let mut room = [PollFd::new(&self.end, PollFlags::OUT)];
             self.lost = poll(&mut room, Some(&self.patience)) == Ok(0);
             if self.lost {
-                let message = format!(
-                    "it took nothing of what it was sent for {} s",
-                    self.patience.tv_sec
-                );
+                let message = format!("it accepted no data for {} s", self.patience.tv_sec);
                 return Err(io::Error::new(ErrorKind::TimedOut, message));
             }
         }
@@ -150,14 +147,14 @@ impl Write for Patient {
 
 // The last lines that a process wrote to stderr. They are part of the error when it ends unexpectedly.
 
-/// Lines that are kept: OpenSSH needs about as many for a changed host key.
+/// Number of lines that are kept. OpenSSH needs about as many for a changed host key.
 const LINES: usize = 20;
 const LINE_BYTES: u64 = 500;
-/// Lines that an error shows.
+/// Number of lines that an error shows.
 const SHOWN: usize = 3;
-/// How long the last lines may take to arrive once the process has ended.
+/// How long the last lines may take to arrive after the process has ended.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// One thread for each host, which hardly does anything.
+/// Stack size of the reading thread. There is one for each host, and it does little work.
 const STACK_BYTES: usize = 64 << 10;
 
 /// The last lines of a stream.
@@ -171,7 +168,7 @@ struct KeptChannel {
 }
 
 impl LastLines {
-    /// Keeps what comes from `stream`, on a thread that ends with it.
+    /// Collects lines of `stream` on a thread that ends with the stream.
     pub(crate) fn of(stream: impl Read + Send + 'static) -> io::Result<LastLines> {
         let all = LastLines::default();
         let kept = all.clone();
@@ -182,7 +179,7 @@ impl LastLines {
         Ok(all)
     }
 
-    /// All lines that are kept, once the stream has ended, for which a moment is waited.
+    /// Returns the collected lines. Waits a moment for the stream to end.
     pub(crate) fn lines(&self) -> Vec<String> {
         let (kept, ended) = &*self.0;
         let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -232,12 +229,12 @@ impl LastLines {
     }
 }
 
-/// The last of some lines, in one.
+/// Joins the last of the lines into one.
 pub(crate) fn last(lines: &[String]) -> String {
     lines[lines.len().saturating_sub(SHOWN)..].join("; ")
 }
 
-/// A line without what would move a terminal's cursor.
+/// Returns a line without characters that would move the cursor of a terminal.
 pub(crate) fn printable(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let shown = text
@@ -267,7 +264,7 @@ mod tests {
         });
         written.unwrap();
         assert_eq!(read, much);
-        // Nobody reads any more.
+        // There is no reader any more.
         patient.patience = Timespec {
             tv_sec: 0,
             tv_nsec: 50_000_000,

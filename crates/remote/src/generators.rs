@@ -1,6 +1,6 @@
-//! Generators on other machines: their clocks, and one slice made of theirs.
+//! Generators on other machines: their loads, their clocks, and the merged slice.
 //!
-//! It must not start processes, print, or judge what was measured.
+//! This module does not start processes, print, or judge measurements.
 
 mod fleet;
 
@@ -11,13 +11,13 @@ use machine::CpuTicks;
 use crate::protocol::{Control, GeneratorRequest, GeneratorResponse};
 use crate::{Blame, Error};
 
-// The generator of an agent: one load after another, window by window.
+// The generator of an agent. It runs one load after another, window by window.
 
-/// What generates load on an agent's machine.
+/// The load generator on an agent's machine.
 pub(crate) struct GeneratorAgent {
     control: Control,
     generator: Option<load::Generator>,
-    /// The window that `run` may name.
+    /// Number and end of the window that `run` may start.
     prepared: Option<(u64, Until)>,
 }
 
@@ -39,10 +39,9 @@ impl GeneratorAgent {
                 self.prepared = Some((number, until));
                 Ok(GeneratorResponse::Prepared { number })
             }
-            (GeneratorRequest::Prepare { .. }, _, None) => refused(
-                "there is no load yet: {\"generator\":{\"begin\":{\"spec\":{…}}}} comes first"
-                    .into(),
-            ),
+            (GeneratorRequest::Prepare { .. }, _, None) => {
+                refused("no load yet: send {\"generator\":{\"begin\":{\"spec\":{…}}}} first".into())
+            }
             (
                 GeneratorRequest::Run {
                     number,
@@ -62,7 +61,7 @@ impl GeneratorAgent {
     }
 
     fn begin(&mut self, spec: LoadSpec) -> Result<GeneratorResponse, Error> {
-        // First, so that its connections are closed before there are others.
+        // Closes connections of the old load before the new one opens any.
         self.generator = None;
         let generator = load::Generator::start(spec).map_err(|error| {
             let blame = match error {
@@ -72,7 +71,7 @@ impl GeneratorAgent {
             Error::new(error.to_string()).by(blame)
         })?;
         if !self.control.watch(generator.handle()) {
-            return Err(Error::new("it ends").by(Blame::Cancelled));
+            return Err(Error::new("the agent is ending").by(Blame::Cancelled));
         }
         self.generator = Some(generator);
         Ok(GeneratorResponse::Begun)
@@ -107,27 +106,29 @@ fn window(
     }
 }
 
-// How far a generator's clock is from ours, from pings over its own channel.
+// Offset of a generator's clock from ours, measured with pings over its channel.
 //
 // ```text
 // ours    ── sent ───────────────── received ──►       offset = theirs − (sent + received) / 2
-//               ╲                 ╱                    it is wrong by (received − sent) / 2 at most, whatever the ways there and
-// theirs  ────── clock_ns ────────────────────►        back took
+//               ╲                 ╱                    error: at most (received − sent) / 2, however long each
+// theirs  ────── clock_ns ────────────────────►        direction took
 // ```
-// Of several pings the one with the shortest way there and back is taken: it leaves least room for error (Cristian, Probabilistic clock
-// synchronization, Distributed Computing 3, 1989; NTP's clock filter does the same, RFC 5905, section 10).
+// The ping with the shortest round trip is used, because it has the smallest error (Cristian, Probabilistic
+// clock synchronization, Distributed Computing 3, 1989). The clock filter of NTP does the same (RFC 5905,
+// section 10).
 
-/// How far their clock is ahead of ours.
+/// How far the clock of a generator is ahead of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockOffset {
-    /// Theirs minus ours, in nanoseconds. Clocks begin at the start of their machines, so that it may be of any size.
+    /// Their time minus ours, in nanoseconds. May have any size, because each clock starts with its machine.
     pub ns: i128,
-    /// How wrong it may be, either way, in nanoseconds.
+    /// Maximum error in either direction, in nanoseconds.
     pub error_ns: u64,
 }
 
 impl ClockOffset {
-    /// From when a ping was sent and its response came, by our clock, and when it was answered, by theirs.
+    /// Offset from one ping: when it was sent and when its response arrived, by our clock, and when it was
+    /// answered, by theirs.
     fn of(sent_ns: u64, clock_ns: u64, received_ns: u64) -> ClockOffset {
         let middle = (i128::from(sent_ns) + i128::from(received_ns)) / 2;
         let error_ns = received_ns.saturating_sub(sent_ns).div_ceil(2);
@@ -137,12 +138,12 @@ impl ClockOffset {
         }
     }
 
-    /// Our time in theirs; 0 where that would be before their clock began.
+    /// Converts our time to theirs. 0 for times before their clock started.
     pub fn theirs(self, ours_ns: u64) -> u64 {
         clamped(i128::from(ours_ns) + self.ns)
     }
 
-    /// Their time in ours.
+    /// Converts their time to ours.
     pub fn ours(self, theirs_ns: u64) -> u64 {
         clamped(i128::from(theirs_ns) - self.ns)
     }

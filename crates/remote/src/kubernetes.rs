@@ -1,12 +1,14 @@
-//! Programs in pods: one Indexed Job, each of its pods attached to.
+//! Programs in pods: one Indexed Job, with an attached connection to each of its pods.
 //!
 //! ```text
 //!   Channel ── requests ──► WebSocket ── kubectl proxy ── API server ── kubelet ──► stdin  of a pod's proofload
 //!           ◄─ responses ─                                            ◄────────── stdout
 //! ```
-//! Messages travel by attach, as over SSH by ssh: there is no ConfigMap, no volume and no Service, and no pod can reach the API server.
-//! When this program dies the connections end, with them every pod's stdin, with that its program, and some time later the Job.
-//! It must not know what the messages are, or decide how many pods are enough.
+//! Messages are sent by attach, as the SSH transport sends them by `ssh`. There is no ConfigMap, no volume
+//! and no Service, and no pod can reach the API server. When this program dies, its connections end, then the
+//! stdin of every pod, then the programs in the pods, and some time later the Job.
+//!
+//! This module does not parse messages, and does not decide how many pods are enough.
 
 mod api;
 mod attach;
@@ -24,26 +26,27 @@ pub use self::deployed::{DeployedAccess, PodsBehind};
 use self::pods::{Barrier, PodStep, PodView};
 use crate::{Channel, Error};
 
-/// How often pods are looked at, for few of them.
+/// Interval between lists of pods, if there are few.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
-/// How much longer for each pod: a list of a thousand is megabytes.
+/// Additional interval for each pod, because a list of a thousand pods has megabytes.
 const LOOK_LATER_EACH: Duration = Duration::from_millis(2);
-/// How often a cancellation is looked for meanwhile.
+/// Interval between checks for cancellation.
 const GLANCE: Duration = Duration::from_millis(100);
 const ATTACHED_AT_ONCE: usize = 50;
 
-/// What is added to the program's arguments: a pod's stdin is open whether or not anybody ever attaches, and when we die before that it
-/// must not wait. Longer than [`pods::OPEN_MAX`].
+/// Added to the arguments of the program. The stdin of a pod is open even if no client ever attaches, and the
+/// pod must not wait forever if this program dies before that. Longer than [`pods::OPEN_MAX`].
 const ALONE: [&str; 2] = ["--first-order-within", "10m"];
 
-/// Starts `proofload`, as `arguments` say, in as many pods as the plan has; `run` becomes part of their names. One channel a pod in the order
-/// of their completion index, named `kubernetes://NAMESPACE/POD@NODE`. All are running and attached: before that, none gets a message.
+/// Starts `proofload` with `arguments` in as many pods as the plan has. `run` becomes part of their names.
+/// Returns one channel for each pod, in the order of the completion indexes, named
+/// `kubernetes://NAMESPACE/POD@NODE`. All pods are running and attached before any of them gets a message.
 ///
-/// `tell` gets a line whenever more pods run; `cancelled` is asked all the time, and ends it. The Job is deleted when the last
-/// channel's keeper is dropped, and where anything fails.
+/// `tell` gets a line whenever more pods run. `cancelled` is polled, and stops the start. The Job is deleted
+/// when the last keeper of its channels is dropped, and after any error.
 ///
 /// # Errors
-/// If not all pods are there, with what the cluster says of it; or if it was cancelled.
+/// If not all pods run, with the reason that the cluster reports, or after a cancellation.
 pub fn open(
     cluster: &plan::Kubernetes,
     run: &str,
@@ -59,15 +62,16 @@ pub fn open(
         &OF_GENERATORS,
     )?;
     check(cancelled)?;
-    // First, because a Job may be there although no response said so.
+    // The guard comes first, because a Job may exist even if the response was lost.
     let job = Arc::new(Job { namespace, name });
     let made = job.namespace.create(&manifest)?;
-    // Without it one pod that fails would end all others, or be replaced by one that we are not attached to.
+    // Without `backoffLimitPerIndex`, a failing pod would end all others, or be replaced by one without a
+    // connection.
     if made["spec"]["backoffLimitPerIndex"] != 0 {
-        return Err(Error::new(
-            "the cluster's Kubernetes is too old: it does not know backoffLimitPerIndex of a Job",
-        )
-        .help("Kubernetes 1.29 and later do"));
+        return Err(
+            Error::new("the cluster does not support `backoffLimitPerIndex` of a Job")
+                .help("requires Kubernetes 1.29 or later"),
+        );
     }
     let pods = all_running(&job, cluster, tell, cancelled)?;
     all_attached(&job, pods, cancelled)
@@ -81,7 +85,8 @@ fn check(cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
     }
 }
 
-/// A Job that is deleted when dropped. Where that fails it goes by itself, when its pods have no stdin any more.
+/// A Job that is deleted when dropped. If that fails, the cluster deletes it after its pods have lost their
+/// stdin.
 struct Job {
     namespace: Namespace,
     name: String,
@@ -132,7 +137,7 @@ fn all_running(
     }
 }
 
-/// Attaches to all of them, some at a time.
+/// Attaches to all pods, up to [`ATTACHED_AT_ONCE`] at the same time.
 fn all_attached(
     job: &Arc<Job>,
     pods: Vec<PodView>,
@@ -162,7 +167,7 @@ fn channel(job: &Arc<Job>, pod: &PodView) -> Result<Channel, Error> {
         "kubernetes://{}/{}@{}",
         job.namespace.name, pod.name, pod.node
     );
-    // Of what keeps it the connection ends first.
+    // The connection is dropped before the Job.
     Ok(Channel::new(
         name,
         input,

@@ -1,12 +1,12 @@
-//! This same program on other machines: put there, started, talked to, and ended when it is no longer needed.
+//! Runs this program on other machines: copies and starts it, exchanges messages with it, and ends it.
 //!
 //! ```text
-//!   generators                 what a run wants of other machines
+//!   generators                 the work that a run needs from other machines
 //!          protocol            frames, messages, heartbeats, the agent
-//!   here · ssh · kubernetes    transports: each is a Channel, the stdin and stdout of one proofload there
+//!   here · ssh · kubernetes    transports: each is a Channel, the stdin and stdout of one remote proofload
 //! ```
-//! Nothing is configured on the other machine and nothing listens there: who may log in may load. This crate must not judge what was
-//! measured, or decide whether a run goes on without a machine.
+//! Nothing is configured on the other machine and nothing listens there: a user who may log in may generate
+//! load. This crate does not judge measurements, or decide whether a run continues without a machine.
 
 mod channel;
 pub mod generators;
@@ -22,7 +22,7 @@ pub use open::{WantedGenerators, again, generators, together};
 pub use program::Program;
 pub use protocol::{AgentHost, ServeError, serve};
 
-/// What the fuzz target calls.
+/// Entry points for fuzz targets.
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing {

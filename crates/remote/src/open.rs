@@ -1,7 +1,7 @@
-//! The generators of a plan, wherever they are: all opened at the same time, with all errors at once.
+//! Opens all generators of a plan at the same time, and reports all errors together.
 //!
-//! A host takes seconds, a cluster longer: the caller gets the names of those that are missing, and may cancel. What is opened by then is
-//! closed again.
+//! A host takes seconds to open, and a cluster longer. The caller therefore gets the names of missing
+//! generators and may cancel. Channels that are open by then are closed again.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -18,44 +18,49 @@ use plan::{Generators, Kubernetes};
 use crate::ssh::Copied;
 use crate::{Blame, Channel, Error, Program, here, kubernetes, ssh};
 
-/// Hosts that are opened at the same time: each may be sent a program of many megabytes.
+/// Maximum number of hosts opened at the same time. Each may need a copy of the program, which has many
+/// megabytes.
 const AT_ONCE_MAX: usize = 16;
-/// How often it is asked whether anybody still waits.
+/// Interval between checks for cancellation.
 const ASK_EVERY: Duration = Duration::from_millis(100);
-/// How long a cluster may be away before its pods count as lost for good: API servers are restarted while a run goes on.
+/// How long a cluster may be unreachable before its pods count as lost for good. API servers may restart
+/// during a run.
 const AWAY_MAX: Duration = Duration::from_secs(60);
-/// How long after an attempt it is tried again.
+/// Pause before an attempt is repeated.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// How long a caller who cancels waits for the Job of pods to be deleted.
+/// How long a caller who cancels waits for the Job of the pods to be deleted.
 const DELETION_PATIENCE: Duration = Duration::from_secs(15);
-/// How often the caller gets the names of those that are missing.
+/// Interval between reports of missing generators.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-/// What is wanted of a plan's generators.
+/// A request to open generators.
 pub struct WantedGenerators<'a> {
-    /// Which there are.
+    /// The generators of the plan.
     pub generators: &'a Generators,
-    /// Name of the run, for what is made elsewhere.
+    /// Name of the run, used to name objects created on other machines.
     pub run: &'a str,
-    /// What the program is to be there, as its arguments.
+    /// Arguments of the program on other machines.
     pub arguments: &'static [&'static str],
-    /// The same on this machine, as a command.
+    /// Creates the command that runs the same program on this machine.
     pub here: &'a dyn Fn() -> Command,
-    /// Whether the caller, who waits, cancels.
+    /// Whether the waiting caller cancels.
     pub cancelled: &'a dyn Fn() -> bool,
-    /// Called about once a second with the names of those that are missing, and how long it took so far.
+    /// Called about once a second with the names of missing generators and the time elapsed.
     pub watch: &'a mut dyn FnMut(&[String], Duration),
 }
 
-/// Opens a channel to every generator of a plan: those on this machine first, then hosts in the order of the plan, then pods.
+/// Opens a channel to every generator of a plan: local generators first, then hosts in the order of the plan,
+/// then pods.
 ///
 /// # Errors
-/// All that could not be had, and then none is left running; an empty list where it was cancelled.
+/// All generators that could not be opened, and then none is left running. The list is empty after a
+/// cancellation.
 pub fn generators(wanted: &mut WantedGenerators<'_>) -> Result<Vec<Channel>, Vec<Error>> {
     opened(doors(wanted), wanted)
 }
 
-/// These places, which are in order, as they can be opened again: all pods together, and every other by itself.
+/// Groups generators for [`again`]: all pods form one group, and every other generator forms a group alone.
+/// `places` are indexes of generators in ascending order.
 pub fn together(generators: &Generators, places: &[usize]) -> Vec<Vec<usize>> {
     let first_pod = (generators.local as usize).saturating_add(generators.ssh.len());
     let (others, pods): (Vec<usize>, Vec<usize>) =
@@ -68,17 +73,17 @@ pub fn together(generators: &Generators, places: &[usize]) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// Opens channels again, by their places among all, which go [`together`]. Pods are other pods then; a cluster that does not answer is
-/// waited for for a minute.
+/// Opens the channels of one group of [`together`] again. `places` are indexes among all generators. Pods are
+/// replaced by new pods, and a cluster that does not answer is retried for a minute.
 ///
 /// # Errors
-/// As [`generators`].
+/// Same as [`generators`].
 pub fn again(
     wanted: &mut WantedGenerators<'_>,
     places: &[usize],
 ) -> Result<Vec<Channel>, Vec<Error>> {
     let place = places.first().copied().unwrap_or_default();
-    // Pods are one door, the last.
+    // All pods are one source, which is the last.
     let mut door = doors(wanted).into_iter().take(place + 1).next_back();
     if let Some(ChannelSource::Pods { cluster, away_max }) = &mut door {
         cluster.pods = u32::try_from(places.len()).unwrap_or(u32::MAX);
@@ -87,7 +92,7 @@ pub fn again(
     opened(door.into_iter().collect(), wanted)
 }
 
-/// Where channels come from; of pods also how long their cluster may not answer.
+/// A source of channels. For pods it includes how long their cluster may be unreachable.
 enum ChannelSource {
     Here(String, Command),
     Ssh(String),
@@ -112,7 +117,7 @@ fn doors(wanted: &WantedGenerators<'_>) -> Vec<ChannelSource> {
         }
     };
     let here = (1..=*local).map(|number| ChannelSource::Here(name(number), (wanted.here)()));
-    // At the beginning it is a mistake to be mended.
+    // No retries when a run starts: an unreachable cluster is then a mistake that the user can fix.
     let pods = kubernetes.clone().map(|cluster| ChannelSource::Pods {
         cluster,
         away_max: Duration::ZERO,
@@ -133,12 +138,12 @@ impl ChannelSource {
     }
 }
 
-/// What came of a door.
+/// The channels of one source, or why they could not be opened.
 type OpenResult = Result<Vec<Channel>, Error>;
 
-/// What a thread that opens has to say of a door.
+/// A message from a thread that opens sources, with the index of the source.
 enum OpenNews {
-    /// How far it is, in words.
+    /// Progress as text.
     Told(usize, String),
     Done(usize, OpenResult),
 }
@@ -148,13 +153,12 @@ fn opened(
     wanted: &mut WantedGenerators<'_>,
 ) -> Result<Vec<Channel>, Vec<Error>> {
     let names: Vec<String> = doors.iter().map(ChannelSource::name).collect();
-    let missing =
-        |name: &String| format!("{name}: cannot be started: no thread could be had for it");
+    let missing = |name: &String| format!("{name}: cannot be started: creating a thread failed");
     let mut results: Vec<OpenResult> = names
         .iter()
         .map(|name| Err(Error::new(missing(name))))
         .collect();
-    // Those here take no time that would be worth a word.
+    // Local generators start too quickly to be worth a report.
     let is_far = |place: &usize| !matches!(doors[*place], ChannelSource::Here(..));
     let mut far: BTreeMap<usize, String> = (0..doors.len())
         .filter(is_far)
@@ -177,7 +181,7 @@ fn opened(
                 far.remove(&place);
                 (results[place], left) = (result, left - 1);
             }
-            // All threads have ended: what is missing now never comes.
+            // All threads have ended, so the missing sources will not be opened any more.
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -193,7 +197,7 @@ fn opened(
     let (opened, errors): (Vec<OpenResult>, Vec<OpenResult>) =
         results.into_iter().partition(Result::is_ok);
     let mut errors: Vec<Error> = errors.into_iter().filter_map(Result::err).collect();
-    // A program that cannot be read is that of all hosts, and keeps pods away too.
+    // A program that cannot be read gives the same error for all hosts and for pods.
     errors.dedup();
     if errors.is_empty() {
         Ok(opened.into_iter().flatten().flatten().collect())
@@ -202,26 +206,26 @@ fn opened(
     }
 }
 
-/// What the threads that open have in common.
+/// State shared by the threads that open sources.
 #[derive(Default)]
 struct OpenWork {
     doors: Mutex<VecDeque<(usize, ChannelSource)>>,
     arguments: &'static [&'static str],
     run: String,
-    /// Where the program for hosts is; `None`: it is this one.
+    /// Path of the program for hosts. `None` means the program of this process.
     path: Option<PathBuf>,
     /// Read by the first thread that needs it, so that a caller who cancels does not wait for it.
     program: OnceLock<Result<Program, Error>>,
     has_hosts: bool,
-    /// The place of the pods among the doors.
+    /// Index of the pods among the sources.
     pods: Option<usize>,
-    /// Whether nobody waits any more.
+    /// Whether the caller has cancelled.
     over: AtomicBool,
 }
 
 impl OpenWork {
-    /// Threads that open these doors one after the other. They end by themselves: what they open after the caller has cancelled is closed at
-    /// once, see [`Work::cancel`].
+    /// Starts threads that open the sources in order. The threads are not joined. A channel that is opened
+    /// after a cancellation is closed at once, see [`OpenWork::cancel`].
     fn begin(
         doors: Vec<ChannelSource>,
         wanted: &WantedGenerators<'_>,
@@ -245,7 +249,7 @@ impl OpenWork {
         });
         for _ in 0..threads {
             let (work, to) = (Arc::clone(&work), to.clone());
-            // Without a thread its doors stay missing.
+            // If no thread can be started, the sources stay missing.
             drop(
                 thread::Builder::new()
                     .name("open".into())
@@ -255,7 +259,8 @@ impl OpenWork {
         (work, news)
     }
 
-    /// Begins nothing more. A thread that is at the pods is waited for: it deletes their Job, and would end with this process before that.
+    /// Opens no further sources. If a thread is opening pods, waits for it, because it has to delete their
+    /// Job before this process ends.
     fn cancel(&self, news: &Receiver<OpenNews>, is_missing: impl Fn(usize) -> bool) {
         self.over.store(true, Ordering::Relaxed);
         let shut = std::mem::take(&mut *self.doors());
@@ -297,7 +302,7 @@ impl OpenWork {
                 opened.map(|one| vec![one])
             }
             ChannelSource::Pods { cluster, away_max } => {
-                // Nobody waits for pods, and none is made, where the hosts beside them cannot be had.
+                // Hosts cannot be opened without the program, so no pods are created if it cannot be read.
                 if self.has_hosts {
                     self.program()?;
                 }
@@ -326,7 +331,7 @@ impl OpenWork {
     }
 }
 
-/// Tries again for as long as what is in the way of it is worth waiting for.
+/// Repeats `open` while `is_worth_waiting` accepts its error.
 fn patiently<T>(
     open: &mut impl FnMut(&mut dyn FnMut(String)) -> Result<T, Error>,
     tell: &mut dyn FnMut(String),
@@ -344,7 +349,7 @@ fn patiently<T>(
     }
 }
 
-/// Whether it may be otherwise by itself some seconds later.
+/// Whether the error may disappear within seconds without any change by the user.
 fn may_pass(error: &Error) -> bool {
     matches!(error.blame(), Blame::Away | Blame::Rights)
 }
@@ -355,7 +360,8 @@ mod tests {
 
     use super::*;
 
-    /// What comes of opening those of these places, or all, where this is what runs here.
+    /// Opens the generators at these places, or all, where `program` is the local program. Returns error
+    /// messages.
     fn opening(
         generators: &Generators,
         (program, cancelled): (&str, bool),
@@ -421,7 +427,8 @@ mod tests {
             said.len() == 2 && said[1].starts_with("local 2: cannot be started: "),
             "{said:?}"
         );
-        // The program for hosts is read once, and nobody who cancels waits for that. No pod is made without it.
+        // The program for hosts is read once, and cancelling does not wait for it. Without the program no pod
+        // is created.
         let program = Some("/no/such/program".into());
         let kubernetes = Some(Kubernetes {
             pods: 1,

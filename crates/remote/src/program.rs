@@ -1,4 +1,4 @@
-//! The program that is put elsewhere: its bytes, what they hash to, and which machines can run them.
+//! The program that is copied to other machines: its bytes, its hash, and the machines that can run it.
 
 use std::fs::File;
 use std::io;
@@ -8,20 +8,21 @@ use model::Digest;
 
 use crate::{Blame, Error};
 
-/// The program of this process, also when its file was replaced meanwhile.
+/// The program of this process, even if its file has been replaced meanwhile.
 const OWN: &str = "/proc/self/exe";
-/// More than any program has.
+/// Maximum size. More than any program has.
 const BYTES_MAX: u64 = 1 << 30;
-/// Digits of the hash in a file's name: enough to tell versions apart, while the whole hash is what is compared.
+/// Number of digits of the hash in a file name. They distinguish versions, and comparisons use the whole
+/// hash.
 const NAME_DIGITS: usize = 16;
 
-/// A `proofload` for Linux, as a file of this machine.
+/// A `proofload` for Linux in a file on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     path: PathBuf,
-    /// SHA-256 of its bytes, in hexadecimal.
+    /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
-    /// How long it is.
+    /// Size in bytes.
     pub bytes: u64,
     machine: &'static [&'static str],
 }
@@ -35,17 +36,18 @@ impl Program {
         Program::at(Path::new(OWN))
     }
 
-    /// Another one, such as one that was built for older or other machines. It is read once here and again when it is put somewhere.
+    /// The program in another file, for example built for older or other machines. The file is read here and
+    /// once more when the program is copied.
     ///
     /// # Errors
-    /// If it cannot be read, or is none for Linux.
+    /// If the file cannot be read, or is not a program for Linux.
     pub fn at(path: &Path) -> Result<Program, Error> {
         let failed = |source| failed(path, source);
         let program = plan::read_file(path, BYTES_MAX).map_err(failed)?;
         let unfit = || {
             failed(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "it is no program for Linux",
+                "not a Linux (ELF) program",
             ))
         };
         let machine = machines(&program).ok_or_else(unfit)?;
@@ -58,7 +60,7 @@ impl Program {
         })
     }
 
-    /// Its file on other machines: `proofload-` and the begin of its hash.
+    /// File name on other machines: `proofload-` and the beginning of the hash.
     pub fn file_name(&self) -> String {
         format!("proofload-{}", &self.sha256[..NAME_DIGITS])
     }
@@ -71,12 +73,13 @@ impl Program {
         failed(&self.path, source)
     }
 
-    /// Whether a machine of this name, as `uname -m` has it, runs it. For a processor that is not known here, it takes a try.
+    /// Whether a machine with this name from `uname -m` can run the program. True for an unknown processor,
+    /// because only a trial run can show it.
     pub(crate) fn runs_on(&self, machine: &str) -> bool {
         self.machine.is_empty() || self.machine.contains(&machine)
     }
 
-    /// The name of the machine that it is for, as `uname -m` has it.
+    /// Name of the machine that the program is built for, as in `uname -m`.
     pub(crate) fn machine(&self) -> &'static str {
         self.machine.first().copied().unwrap_or("another processor")
     }
@@ -85,11 +88,12 @@ impl Program {
 fn failed(path: &Path, source: io::Error) -> Error {
     Error::new(format!("{}: {source}", path.display()))
         .by(Blame::Request)
-        .help("name a proofload that was built for Linux")
+        .help("use a proofload that is built for Linux")
 }
 
-/// The machines that run a program that begins like this, as `uname -m` calls them, its own first: by the identification and the
-/// field e_machine of its ELF header (elf(5)). None where it is no ELF file; an empty list where the processor is not known here.
+/// Machines that can run a program with this beginning, by their name in `uname -m`, the program's target
+/// first. Reads the identification and the field e_machine of the ELF header (elf(5)). `None` if this is not
+/// an ELF file, and an empty list for an unknown processor.
 fn machines(begin: &[u8]) -> Option<&'static [&'static str]> {
     let head = begin.get(..20)?;
     if !head.starts_with(b"\x7fELF") {
@@ -127,7 +131,7 @@ mod tests {
         assert_eq!(own.bytes, std::fs::metadata(OWN).unwrap().len());
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("p");
-        // Of 32 bits and the other order of bytes, for a processor that we know by name: PowerPC is none of them, s390x is.
+        // Big-endian files for two processors: s390x is known by name, and 32-bit PowerPC is not.
         let elf = |class: u8, order: u8, machine: [u8; 2]| {
             let mut head = [&b"\x7fELF"[..], &[class, order, 1], &[0; 11]].concat();
             head.extend(machine);
@@ -139,7 +143,7 @@ mod tests {
         assert_eq!(elf(1, 2, [0, 20]), "another processor");
         std::fs::write(&file, "abc").unwrap();
         let error = Program::at(&file).unwrap_err().to_string();
-        assert!(error.ends_with("/p: it is no program for Linux"), "{error}");
+        assert!(error.ends_with("/p: not a Linux (ELF) program"), "{error}");
         std::fs::write(&file, "#!/bin/sh\nexec something-long-enough\n").unwrap();
         assert!(Program::at(&file).is_err());
     }

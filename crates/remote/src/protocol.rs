@@ -1,13 +1,15 @@
-//! What Proofload and its agent on another machine send each other: frames, messages, heartbeats, and the loop of the agent.
+//! Protocol between Proofload and its agent on another machine: frames, messages, heartbeats, and the loop of
+//! the agent.
 //!
 //! ```text
 //!   here                            there
 //!   Fleet ── requests ──► stdin     proofload remote-agent: generates load
 //!         ◄─ responses ── stdout
 //! ```
-//! A frame is one JSON object on a line of its own, of limited length. Each request has one response, in order, but for `heartbeat`,
-//! `cancel` and `end`, which have none, and `ping`, whose response does not wait for others. The agent opens no port. How it was started,
-//! and what carries its frames, is not this module's business.
+//! A frame is one JSON object on one line of limited length. Each request has one response, and responses are
+//! in order. There are two exceptions: `heartbeat`, `cancel` and `end` have no response, and the response to
+//! `ping` does not wait for others. The agent opens no port. This module does not start agents and does not
+//! transport frames.
 //!
 //! ```text
 //! ──► {"hello":{"version":8}}
@@ -45,7 +47,8 @@ pub(crate) use connection::{AgentConnection, FrameMessage, Heartbeat, QUEUE_MAX,
 
 mod connection;
 
-/// Reads frames of either side up to the first that is none; panics where one that is sent on is not the same there.
+/// Reads frames of both directions up to the first invalid one. Panics if a frame changes when it is sent and
+/// read again.
 #[cfg(fuzzing)]
 pub fn same_when_sent_again(bytes: &[u8]) {
     fn same<T: serde::Serialize + serde::de::DeserializeOwned>(mut input: &[u8]) {
@@ -64,73 +67,75 @@ pub fn same_when_sent_again(bytes: &[u8]) {
     same::<AgentRequest>(bytes);
 }
 
-// The messages. Times are those of the agent's own CLOCK_MONOTONIC: how far it is from ours is known from pings.
+// Messages. Times are CLOCK_MONOTONIC of the agent's machine. Pings measure its offset from our clock.
 
-/// Version of the protocol. Both sides must have the same: they are the same program.
+/// Version of the protocol. Both sides must have the same version, because they are the same program.
 pub const VERSION: u32 = 8;
 
-/// Why nothing can be done with a program that speaks this version.
+/// Error message for an agent with a different version of the protocol.
 pub(crate) fn other_version(version: u32, proofload: &str) -> String {
     format!(
-        "it speaks version {version} of the protocol (Proofload {proofload}), and this is version {VERSION} (Proofload {}); have the same \
-         Proofload at both ends: see `generators.program`, or the image of the pods",
+        "protocol version {version} (Proofload {proofload}) does not match version {VERSION} (Proofload {}); use the same Proofload on both \
+         machines: see `generators.program`, or the image of the pods",
         env!("CARGO_PKG_VERSION")
     )
 }
 
-/// From Proofload to its agent.
+/// A request from Proofload to its agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
 pub enum AgentRequest {
-    /// Comes first, with the [`VERSION`].
+    /// First request, with the [`VERSION`].
     Hello { version: u32 },
-    /// Compares clocks. The number comes back at once.
+    /// Compares clocks. The number is returned at once.
     Ping(u64),
-    /// We are still there.
+    /// Shows that Proofload still runs.
     Heartbeat,
-    /// Ends the window under way early, with the counts so far.
+    /// Ends the current window early, with the counts so far.
     Cancel,
-    /// To a generator.
+    /// A request to a generator.
     Generator(GeneratorRequest),
-    /// Ends whatever is under way, and the agent.
+    /// Ends the current window and the agent.
     End,
 }
 
-/// From an agent to Proofload.
+/// A response from an agent to Proofload.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
 pub enum AgentResponse {
-    /// To [`Request::Hello`]: the [`VERSION`], that of the program, the machine's name, and how many processors the agent may use.
+    /// Response to [`AgentRequest::Hello`]: the [`VERSION`], the version of the program, the name of the
+    /// machine, and the number of processors that the agent may use.
     Ready {
         version: u32,
         proofload: String,
         host: String,
         processors: u32,
     },
-    /// To [`Request::Ping`]: its number, and CLOCK_MONOTONIC when it was read, in nanoseconds.
+    /// Response to [`AgentRequest::Ping`]: its number, and CLOCK_MONOTONIC in nanoseconds when it was read.
     Pong { ping: u64, clock_ns: u64 },
-    /// From a generator.
+    /// A response from a generator.
     Generator(GeneratorResponse),
-    /// The request could not be carried out, or was not understood.
+    /// The request failed, or could not be parsed.
     Failed(Error),
-    /// The agent ends, in good order.
+    /// The agent ends normally.
     Ended,
 }
 
-/// A request to a generator. Windows have numbers.
+/// A request to a generator. Windows are numbered.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
 pub enum GeneratorRequest {
-    /// What to load from now on. Connections of an earlier load are closed.
+    /// Begins a load. Connections of an earlier load are closed.
     Begin { spec: Box<LoadSpec> },
-    /// Opens connections for a window of load that will last so long.
+    /// Opens connections for a window of this length.
     Prepare { number: u64, until: Until },
-    /// Runs the window that was prepared, from then on in nanoseconds of the agent's CLOCK_MONOTONIC. A time in the past means at once.
+    /// Runs the prepared window from this time on, in nanoseconds of the agent's CLOCK_MONOTONIC. A time in
+    /// the past means at once.
     Run { number: u64, start_at_ns: u64 },
-    /// Closes all connections: nothing is to be loaded for now.
+    /// Closes all connections until the next load begins.
     Rest,
 }
 
@@ -139,63 +144,69 @@ pub enum GeneratorRequest {
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
 pub enum GeneratorResponse {
-    /// To [`GeneratorRequest::Begin`]: threads are there.
+    /// Response to [`GeneratorRequest::Begin`]: the threads are running.
     Begun,
-    /// To [`GeneratorRequest::Prepare`]: connections are open, as far as they can be.
+    /// Response to [`GeneratorRequest::Prepare`]: connections are open, except those that could not be
+    /// opened.
     Prepared { number: u64 },
-    /// To [`GeneratorRequest::Run`]: what was counted; how much later than agreed the window began, in nanoseconds, because the request came
-    /// late or the machine had no time; CPU steal as a share of the machine's CPU time, 0 to 1, `None` where the kernel does not say.
+    /// Response to [`GeneratorRequest::Run`]: the counts of the window.
+    ///
+    /// `late_ns` is how much later than agreed the window began, in nanoseconds, because the request arrived
+    /// late or the machine was busy. `steal_share` is CPU steal as a share of the machine's CPU time, 0 to 1,
+    /// and `None` if the kernel does not report it.
     Slice {
         number: u64,
         late_ns: u64,
         steal_share: Option<f64>,
         counts: Box<Counts>,
     },
-    /// To [`GeneratorRequest::Rest`]: no connection is open.
+    /// Response to [`GeneratorRequest::Rest`]: all connections are closed.
     Resting,
 }
 
-// The agent's side: carries out what comes on its input, and sends what came of it on its output.
+// The agent: executes requests from its input, and writes responses to its output.
 //
-// One thread reads requests and answers pings at once, also while a window runs; another carries requests out, one after the other. When
-// the input ends, so does whatever is under way: nothing may run here unwatched. A timeout ends it, too, whatever both are
-// doing: where a network was cut no input ends, and what is written goes nowhere.
+// One thread reads requests and answers pings at once, even while a window runs. Another thread executes
+// requests in order. When the input ends, the current window ends, too, because nothing may run here
+// unsupervised. A timeout also ends it, whatever both threads do: after a network was cut, no input ends, and
+// output is lost.
 
-/// How long the window under way may take to end once the other side is gone. What is left then ends with the process.
+/// How long the current window may take to end after the other side is gone. The rest ends with the process.
 const END_MAX: Duration = Duration::from_secs(5);
-/// Requests that may wait; with more the reader waits.
+/// Maximum number of queued requests. The reader waits while the queue is full.
 const REQUESTS_MAX: usize = 64;
 
-/// What an agent has of its program and machine.
+/// Description of an agent's program and machine.
 #[derive(Debug, Clone)]
 pub struct AgentHost {
     /// Version of the program.
     pub proofload: String,
     /// Name of the machine.
     pub name: String,
-    /// Processors that the agent may use.
+    /// Number of processors that the agent may use.
     pub processors: u32,
-    /// How long nothing may come, after the first byte, before we take the other side for dead.
+    /// Maximum silence, after the first byte, before the other side counts as dead.
     pub timeout: Duration,
 }
 
-/// Why an agent ends early.
+/// Error that ends an agent early.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum ServeError {
-    /// Its responses cannot be written.
+    /// Responses cannot be written.
     #[error("{0}")]
     Unwritable(#[from] io::Error),
-    /// Nothing came for so long, not even a heartbeat.
-    #[error("nothing came for {} s", timeout.as_secs())]
+    /// Nothing arrived within the timeout, not even a heartbeat.
+    #[error("no message for {} s", timeout.as_secs())]
     TimedOut { timeout: Duration },
 }
 
-/// Serves until the input ends, says so, or times out; then ends what is left.
+/// Serves requests until the input ends, an `end` request arrives, or a timeout passes. Then ends the current
+/// window.
 ///
 /// # Errors
-/// If the output cannot be written, or nothing came for too long. A request that cannot be carried out gets a response, and is no error
-/// here.
+/// If the output cannot be written, or nothing arrived within the timeout. A request that fails gets a
+/// response, and is not an error here.
 pub fn serve(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
@@ -213,7 +224,7 @@ pub fn serve(
         input: BufReader::new(input),
         last: last.clone(),
     };
-    // It ends with the input, or with the process: reading cannot be broken off.
+    // The thread ends with the input or with the process, because a blocked read cannot be interrupted.
     thread::Builder::new()
         .name("requests".into())
         .spawn(move || listen(input, &heard, &wishes, &to))?;
@@ -224,7 +235,7 @@ pub fn serve(
         generator,
     };
     let (done, ended) = channel();
-    // It too: writing to a pipe that nobody reads cannot be broken off either.
+    // The same applies to this thread: a blocked write to a pipe without a reader cannot be interrupted.
     thread::Builder::new()
         .name("agent".into())
         .spawn(move || done.send(agent.serve(&queue, &output)))?;
@@ -234,7 +245,7 @@ pub fn serve(
             Ok(_) if control.wishes().is_timed_out => return Err(ServeError::TimedOut { timeout }),
             Ok(served) => return served.map_err(ServeError::from),
             Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
-            // Or it has panicked, and said so.
+            // The timeout has passed, or the thread has panicked and reported it.
             Err(_) => {
                 control.end(true);
                 let _ = requests.try_send(Ok(AgentRequest::End));
@@ -245,7 +256,7 @@ pub fn serve(
     }
 }
 
-/// Whether the window under way is to end. It may be asked before there is anything to interrupt.
+/// Ends the current window. The request to end may come before there is a load to interrupt.
 #[derive(Clone, Default)]
 pub(crate) struct Control(Arc<Mutex<Wishes>>);
 
@@ -261,7 +272,7 @@ impl Control {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on the end interrupts this load. False where the end came before.
+    /// Registers the load to interrupt at the end. Returns false if the end has already been requested.
     pub fn watch(&self, load: Handle) -> bool {
         let mut wishes = self.wishes();
         wishes.load = Some(load);
@@ -279,7 +290,7 @@ impl Control {
     }
 }
 
-/// Both threads write to it, whole frames.
+/// Output shared by both threads. Each writes whole frames.
 type SharedOutput<W> = Arc<Mutex<W>>;
 
 fn send(output: &SharedOutput<impl Write>, response: &AgentResponse) -> io::Result<()> {
@@ -289,7 +300,7 @@ fn send(output: &SharedOutput<impl Write>, response: &AgentResponse) -> io::Resu
     )
 }
 
-/// Reads requests until there are no more, and then ends what is under way.
+/// Reads requests until there are no more, then ends the current window.
 fn listen(
     mut input: impl BufRead,
     output: &SharedOutput<impl Write>,
@@ -320,18 +331,18 @@ fn listen(
         let Some(request) = request.transpose() else {
             break;
         };
-        // What follows what was not understood cannot be understood either.
+        // Input that follows an unreadable frame cannot be parsed either.
         let is_last = request.is_err();
         if requests.send(request).is_err() || is_last {
             break;
         }
     }
     control.end(false);
-    // It wakes an agent that waits for a request; any other looks at the control.
+    // Wakes an agent that waits for a request. A busy agent checks `control`.
     let _ = requests.try_send(Ok(AgentRequest::End));
 }
 
-/// What carries requests out.
+/// Executes requests.
 struct AgentWorker {
     host: AgentHost,
     control: Control,
@@ -346,7 +357,7 @@ impl AgentWorker {
     ) -> io::Result<()> {
         let mut served = Ok(());
         while let Ok(request) = requests.recv() {
-            // A request that was not understood gets its response all the same.
+            // An unreadable request still gets its response.
             if self.control.wishes().is_over && request.is_ok() {
                 break;
             }
@@ -360,24 +371,24 @@ impl AgentWorker {
             }
         }
         let (is_timed_out, timeout) = (self.control.wishes().is_timed_out, self.host.timeout);
-        // Connections close here.
+        // Closes connections.
         drop(self);
         let ended_all = format!(
-            "nothing came for {} s, so everything there was ended",
+            "no message for {} s, so the agent stopped",
             timeout.as_secs()
         );
         let last = match is_timed_out {
             true => AgentResponse::Failed(Error::new(ended_all)),
             false => AgentResponse::Ended,
         };
-        // If the other side has gone, it need not know.
+        // An error is ignored, because the other side may be gone.
         let _ = send(output, &last);
         served
     }
 
     fn carry_out(&mut self, request: AgentRequest) -> AgentResponse {
         let carried_out = match request {
-            // Also to another version: so it learns which one is spoken here.
+            // Also answers a different version, so that the other side learns the version of this agent.
             AgentRequest::Hello { .. } => {
                 let AgentHost {
                     proofload,
@@ -396,11 +407,11 @@ impl AgentWorker {
                 .generator
                 .carry_out(request)
                 .map(AgentResponse::Generator),
-            // The reading thread keeps these to itself.
+            // Handled by the thread that reads requests.
             AgentRequest::Ping(_)
             | AgentRequest::Heartbeat
             | AgentRequest::Cancel
-            | AgentRequest::End => Err(Error::new("out of turn").by(Blame::Request)),
+            | AgentRequest::End => Err(Error::new("unexpected request").by(Blame::Request)),
         };
         carried_out.unwrap_or_else(AgentResponse::Failed)
     }

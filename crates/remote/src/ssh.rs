@@ -1,8 +1,10 @@
-//! Programs on machines that this system's OpenSSH reaches.
+//! Programs on machines that the system's OpenSSH reaches.
 //!
-//! One `ssh` process and one connection for each program, whose stdin and stdout are the channel. Over them the other machine's shell is
-//! first asked what is there, and given the program where it is not ([`talk`]); then it becomes the program. There is no master
-//! connection, no socket and no file of ours on this machine: whatever ends us closes a pipe, and with it everything there.
+//! Each program has one `ssh` process and one connection, whose stdin and stdout are the channel. First the
+//! shell of the other machine reports what exists there, and receives the program if it is missing
+//! ([`talk`]). Then the program replaces the shell. There is no master connection, no socket and no file of
+//! ours on this machine: when this program ends in any way, a pipe closes, and everything on the other
+//! machine ends.
 
 mod fault;
 mod talk;
@@ -15,24 +17,26 @@ use talk::{MarkedLine, Talk, TalkStep};
 use crate::channel::last;
 use crate::{Blame, Channel, Error, Program};
 
-/// Pieces in which a program is sent, so that its progress can be shown.
+/// Size of the pieces in which a program is sent, so that progress can be reported.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// How far the copy of a program is.
+/// Progress of copying a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Copied {
     /// Bytes sent so far.
     pub bytes: u64,
-    /// All bytes of the program.
+    /// Size of the program in bytes.
     pub of: u64,
 }
 
-/// Starts the program on a machine, and puts it there first where it is not. `watch` gets the progress of the copy, where there is one.
+/// Starts the program on a machine, after copying it there if it is missing. `watch` gets the progress of a
+/// copy.
 ///
-/// `destination` is what `ssh` takes, also `ssh://user@host:port`. Arguments are passed as they are; they are in one line.
+/// `destination` is passed to `ssh`, and may also be `ssh://user@host:port`. Arguments are passed unchanged
+/// and must not contain line breaks.
 ///
 /// # Errors
-/// If the machine is not reached or cannot have or run the program. Nothing is left running there.
+/// If the machine cannot be reached, or cannot store or run the program. Nothing is left running there.
 pub fn open(
     destination: &str,
     program: &Program,
@@ -53,7 +57,7 @@ struct Login {
 }
 
 impl Login {
-    /// Logs in and looks what is there. Nothing is changed.
+    /// Logs in and reads the facts about the machine. Nothing is changed there.
     fn to(destination: &str, program: &Program) -> Result<Login, Error> {
         let talk = Talk::begin(Destination::new(destination)?, program)?;
         let mut login = Login {
@@ -65,7 +69,7 @@ impl Login {
         Ok(login)
     }
 
-    /// Puts the program there unless it is there already, and checks it by its hash.
+    /// Copies the program unless it is already there, and verifies its hash.
     fn put(&mut self, watch: &mut dyn FnMut(Copied)) -> Result<(), Error> {
         self.facts.fits(self.destination(), &self.program)?;
         if self.facts.is_program_there {
@@ -82,7 +86,8 @@ impl Login {
         self.receive(TalkStep::Copy).map(drop)
     }
 
-    /// Sends exactly as many bytes as announced, unless they are no longer taken: then the response says why.
+    /// Sends exactly the announced number of bytes. Stops early if the connection ends. The response then
+    /// names the reason.
     fn copy(&mut self, file: &mut File, watch: &mut dyn FnMut(Copied)) -> io::Result<()> {
         let (of, mut bytes, mut piece) = (self.program.bytes, 0, vec![0; PIECE_BYTES]);
         while bytes < of {
@@ -93,7 +98,7 @@ impl Login {
             if count == 0 {
                 return Err(io::Error::new(
                     ErrorKind::UnexpectedEof,
-                    "it was changed while it was copied",
+                    "the file changed while it was being copied",
                 ));
             }
             if !self.talk.send_bytes(&piece[..count]) {
@@ -105,7 +110,7 @@ impl Login {
         Ok(())
     }
 
-    /// Starts the program, which has to be there, once it has shown that it runs.
+    /// Starts the program after a trial run. The program must be there.
     fn start(mut self, arguments: &[&str]) -> Result<Channel, Error> {
         self.talk.send("attempt");
         let (said, lines) = self.receive(TalkStep::Try)?;
@@ -117,7 +122,7 @@ impl Login {
         Ok(self.talk.become_program(arguments))
     }
 
-    /// The next response, and the output before it.
+    /// Reads the next response and the output before it.
     fn receive(&mut self, at: TalkStep) -> Result<(MarkedLine, Vec<String>), Error> {
         let mut lines = Vec::new();
         loop {
@@ -140,12 +145,12 @@ impl Login {
         let (folder, user, words) = (&self.facts.folder, &self.facts.user, last(lines));
         let (why, hint) = match stage {
             "sum" | "length" => (
-                format!("the program arrived damaged in {folder}: its SHA-256 differs"),
-                "try again; twice means that disk or memory of that machine is at fault",
+                format!("the copy of the program in {folder} is corrupt: its SHA-256 differs"),
+                "try again; if it fails again, check the disk and memory of that machine",
             ),
             _ => (
-                format!("the program cannot be written to {folder} as {user}: {words}"),
-                "XDG_CACHE_HOME, set for that account, names another folder than ~/.cache",
+                format!("cannot write the program to {folder} as {user}: {words}"),
+                "to use another folder than ~/.cache, set XDG_CACHE_HOME for that account",
             ),
         };
         self.destination().error(why).help(hint)
@@ -156,40 +161,40 @@ impl Login {
     }
 }
 
-/// A word that a shell takes as it is.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-// Whom `ssh` is asked for. Nothing that could be taken for an option or for a piece of a shell's line gets there.
+// Destinations of `ssh`. Nothing that could be parsed as an option or by a shell is accepted.
 
-/// Longer than any user, host and port.
+/// Maximum length of a destination. Longer than any user, host and port.
 const BYTES_MAX: usize = 512;
 const SCHEME: &str = "ssh://";
-/// What has a meaning in a shell, to which `ssh` gives names in `ProxyCommand` and `Match exec`.
+/// Characters with a meaning in a shell. `ssh` passes names to a shell in `ProxyCommand` and `Match exec`.
 const SHELL: &str = "'`\"$;&<>|(){}*?!#~";
 
-/// A destination as `ssh` takes it: `host`, `user@host`, a name of `~/.ssh/config`, or `ssh://user@host:port`.
+/// A destination of `ssh`: `host`, `user@host`, a name of `~/.ssh/config`, or `ssh://user@host:port`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Destination(String);
 
 impl Destination {
     /// # Errors
-    /// If it is none, or might be more than one.
+    /// If the text is not a destination, or may be more than a destination.
     fn new(text: &str) -> Result<Destination, Error> {
         let destination = Destination(text.to_owned());
         let Some(problem) = problem(text) else {
             return Ok(destination);
         };
         Err(destination
-            .error(format!("no destination for ssh: {problem}"))
+            .error(format!("invalid SSH destination: {problem}"))
             .by(Blame::Request)
-            .help("as ssh takes it: a name of ~/.ssh/config, user@host, or ssh://user@host:port"))
+            .help("use a host of ~/.ssh/config, user@host, or ssh://user@host:port"))
     }
 
-    /// As people know it, with `ssh://` before it, whether or not it is one.
+    /// The destination as shown to users, with `ssh://` before it, even if it is invalid.
     fn name(&self) -> String {
-        // A password does not belong into it, and may stand in one that is refused.
+        // A password does not belong into a destination, but may be part of an invalid one.
         let shown = model::text::cut_end(&without_password(&self.0), BYTES_MAX);
         let plain: String = shown.chars().flat_map(char::escape_debug).collect();
         if self.0.starts_with(SCHEME) {
@@ -199,7 +204,7 @@ impl Destination {
         }
     }
 
-    /// What a person types after `ssh`.
+    /// The destination as typed after `ssh`.
     fn typed(&self) -> String {
         let plain = self.0.strip_prefix(SCHEME).unwrap_or(&self.0);
         if plain.contains(':') {
@@ -210,7 +215,7 @@ impl Destination {
     }
 
     fn try_it(&self) -> String {
-        format!("see whether this works: ssh {} true", self.typed())
+        format!("check with: ssh {} true", self.typed())
     }
 
     fn error(&self, message: impl std::fmt::Display) -> Error {
@@ -218,7 +223,7 @@ impl Destination {
     }
 }
 
-/// A destination with a user and without a password.
+/// A destination with its user and without its password.
 fn without_password(text: &str) -> String {
     let begin = if text.starts_with(SCHEME) {
         SCHEME.len()
@@ -241,26 +246,23 @@ fn problem(text: &str) -> Option<String> {
     };
     let unfit = |c: char| c.is_whitespace() || c.is_control() || SHELL.contains(c);
     if text.len() > BYTES_MAX {
-        return Some(format!(
-            "{} bytes are no name of a host, at most {BYTES_MAX}",
-            text.len()
-        ));
+        return Some(format!("{} bytes: must be at most {BYTES_MAX}", text.len()));
     }
     if [text, host, user.unwrap_or_default()]
         .iter()
         .any(|part| part.starts_with('-'))
     {
-        return Some("it begins with - like an option".into());
+        return Some("it must not begin with `-`".into());
     }
     if let Some(c) = rest.chars().find(|c| unfit(*c)) {
-        return Some(format!("{c:?} is in no name of a user or a host"));
+        return Some(format!("{c:?} is not allowed in a user or host name"));
     }
-    // Before the @ it may stand between a domain and a user.
+    // A backslash before the @ may separate a domain from a user.
     if host.contains('\\') || user.is_some_and(|user| user.ends_with('\\')) {
-        return Some("'\\\\' is in no name of a host".into());
+        return Some("'\\\\' is not allowed in a host name".into());
     }
     if user == Some("") {
-        return Some("nobody stands before the @".into());
+        return Some("the user before the @ is missing".into());
     }
     if host.is_empty() || is_uri && host.starts_with(':') || host.contains('/') {
         let form = if is_uri {
@@ -268,12 +270,12 @@ fn problem(text: &str) -> Option<String> {
         } else {
             "user@host"
         };
-        return Some(format!("{form} is the form"));
+        return Some(format!("expected {form}"));
     }
     if is_uri { port_problem(host) } else { None }
 }
 
-/// What follows the colon, if that is not one of an address in brackets.
+/// Checks the port after the colon. Colons of an address in brackets are ignored.
 fn port_problem(host: &str) -> Option<String> {
     let port = match host.rsplit_once(']') {
         Some((_, "")) => return None,
@@ -281,25 +283,25 @@ fn port_problem(host: &str) -> Option<String> {
         None => host.rsplit_once(':')?.1,
     };
     let fits = port.parse::<u16>().is_ok_and(|port| port > 0);
-    (!fits).then(|| format!("{port:?} is no port, 1 to 65535"))
+    (!fits).then(|| format!("invalid port {port:?}: must be 1 to 65535"))
 }
 
-// What a machine's shell tells of it, and what of the program is there.
+// Facts that the shell of a machine reports, including whether the program is there.
 
-/// What is known of a machine once one has logged in.
+/// Facts about a machine after the login.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct RemoteFacts {
-    /// The user that we are there.
+    /// Name of the remote user.
     user: String,
-    /// Its processor, as `uname -m` has it.
+    /// Processor, from `uname -m`.
     machine: String,
-    /// Its operating system, as `uname -s` has it.
+    /// Operating system, from `uname -s`.
     system: String,
-    /// Where programs are put.
+    /// Folder that programs are copied to.
     folder: String,
-    /// Whether ours is among them, byte for byte.
+    /// Whether the folder contains this program, byte for byte.
     is_program_there: bool,
-    /// The last line that `df -Pk` has of the file system.
+    /// Last line of `df -Pk` for the file system of the folder.
     room: String,
 }
 
@@ -323,20 +325,25 @@ impl RemoteFacts {
             system, machine, ..
         } = self;
         if system != "Linux" {
-            return Err(to.error(format!("it runs {system}, and Proofload runs on Linux")));
+            return Err(to.error(format!(
+                "its system is {system}, but Proofload requires Linux"
+            )));
         }
         if !program.runs_on(machine) {
             let ours = program.machine();
             return Err(to
-                .error(format!("it is {machine}, and the program is for {ours}"))
+                .error(format!(
+                    "its processor is {machine}, but the program is built for {ours}"
+                ))
                 .help(format!(
-                    "name a program that was built for {machine}: `generators.program`"
+                    "set `generators.program` to a program that is built for {machine}"
                 )));
         }
         Ok(())
     }
 
-    /// Whether there is room for it, as far as is known: what is available stands before the one word that is a share.
+    /// Whether there is room for the program. True if unknown. `df` prints the available space before the
+    /// only percentage.
     fn has_room(&self, program: &Program) -> bool {
         let words: Vec<&str> = self.room.split(' ').collect();
         let share = words.iter().rposition(|word| word.ends_with('%'));
@@ -346,14 +353,14 @@ impl RemoteFacts {
 
     fn full(&self, to: &Destination, program: &Program) -> Error {
         let room = if self.room.is_empty() {
-            "df says nothing"
+            "df reported nothing".to_owned()
         } else {
-            &self.room
+            format!("df: {}", self.room)
         };
         let (folder, bytes) = (&self.folder, program.bytes);
-        to.error(format!("no room for the program in {folder}: it has {bytes} bytes; df: {room}")).help(format!(
-            "make room there, or have XDG_CACHE_HOME name another folder for that account; programs of earlier versions go with: ssh {} \
-             rm -r {folder}",
+        to.error(format!("not enough space in {folder} for the program ({bytes} bytes); {room}")).help(format!(
+            "free space there, or set XDG_CACHE_HOME to another folder for that account; to remove earlier versions, run: ssh {} rm -r \
+             {folder}",
             to.typed()
         ))
     }

@@ -1,4 +1,5 @@
-//! Fleets of real generators, each on threads of this process behind pipes as a process elsewhere would be.
+//! Tests fleets of real generators. Each runs on threads of this process behind pipes, as in a remote
+//! process.
 
 mod server;
 
@@ -27,7 +28,7 @@ fn host(name: &str) -> AgentHost {
     }
 }
 
-/// A generator on threads of its own.
+/// Starts a generator on separate threads.
 fn generator(name: &str) -> Channel {
     let (requests, input) = io::pipe().unwrap();
     let (output, responses) = io::pipe().unwrap();
@@ -38,7 +39,7 @@ fn generator(name: &str) -> Channel {
 
 const NEVER: &dyn Fn() -> bool = &|| false;
 
-/// A fleet that has its load.
+/// Connects a fleet and gives it a load.
 fn begun(channels: Vec<Channel>, specs: Vec<LoadSpec>) -> Fleet {
     let mut fleet = Fleet::connect(channels).unwrap();
     fleet.compare_clocks().unwrap();
@@ -62,7 +63,7 @@ fn three_generators_send_exactly_what_one_would_and_the_server_has_seen_it() {
         NEVER,
     );
     assert!(ran.lost.is_empty(), "{:?}", ran.lost);
-    // ⌈1 s · 301/s⌉ whatever the machine does meanwhile, because arrivals are due and not paced.
+    // ⌈1 s · 301/s⌉ regardless of the speed of the machine, because arrivals follow a schedule.
     assert_eq!((ran.counts.due(), ran.parts.len()), (301, 3));
     assert_eq!(
         ran.counts.sent + ran.counts.open.as_ref().map_or(0, |open| open.unsent),
@@ -77,7 +78,7 @@ fn three_generators_send_exactly_what_one_would_and_the_server_has_seen_it() {
         ran.parts.iter().map(|part| part.sent).sum::<u64>(),
         ran.counts.sent
     );
-    // A p99 takes 1,000 requests.
+    // A p99 needs 1,000 requests.
     assert!(
         ran.parts
             .iter()
@@ -91,7 +92,7 @@ fn three_generators_send_exactly_what_one_would_and_the_server_has_seen_it() {
         .map(|generator| generator.host)
         .collect();
     assert_eq!(hosts, ["a", "b", "c"]);
-    // Connections stay, and windows follow each other.
+    // Connections stay open between consecutive windows.
     let again = run_window(&mut fleet, Until::Requests(10), NEVER);
     assert_eq!(
         (again.counts.sent, again.counts.connections_opened),
@@ -129,7 +130,7 @@ fn a_fleet_is_given_one_load_after_another_and_leaves_no_connection_open() {
     );
     assert_eq!(first.requests(), 10);
     fleet.rest();
-    // The servers' threads see it a little later.
+    // The threads of the servers detect closed connections a little later.
     let closed = || first.open() + second.open() == 0;
     let soon = || {
         std::thread::sleep(Duration::from_millis(20));
@@ -143,14 +144,14 @@ fn a_fleet_is_given_one_load_after_another_and_leaves_no_connection_open() {
 fn a_generator_that_goes_is_named_the_others_count_and_another_takes_its_place() {
     let server = Server::start(LOOPBACK);
     let mut remotes: Vec<Channel> = vec![generator("stays")];
-    // It says that it is ready, answers pings, prepares, and is gone when it should run.
+    // Reports that it is ready, answers pings, prepares, and ends when it should run.
     let (orders, input) = io::pipe().unwrap();
     let (output, answers) = io::pipe().unwrap();
     std::thread::spawn(move || goes_at_run(BufReader::new(orders), answers));
     remotes.push(Channel::new("goes", input, output, ()));
     let mut fleet = begun(remotes, server.spec(5).divided(2, 1));
     let ran = run_window(&mut fleet, Until::Requests(10), NEVER);
-    // Three of the five connections are its.
+    // The lost generator has three of the five connections.
     assert_eq!((ran.counts.sent, ran.parts.len()), (6, 1));
     assert_eq!(
         ran.lost
@@ -160,7 +161,7 @@ fn a_generator_that_goes_is_named_the_others_count_and_another_takes_its_place()
         ["goes"]
     );
     assert_eq!(fleet.missing(), [1]);
-    // It was told, and is told no more.
+    // The loss was reported once and is not reported again.
     assert!(fleet.take_lost().is_empty());
     let nobody = Channel::new("nobody", io::sink(), io::empty(), ());
     assert_eq!(fleet.replace(1, nobody).unwrap_err().generator, "nobody");
@@ -209,7 +210,7 @@ fn what_cannot_begin_says_why_and_by_whom_all_of_them_at_once() {
         errors[0].to_string(),
         "generator a: load.connections: 0 is too few, at least 1"
     );
-    // Whoever is gone is no part of a later load, and that is told.
+    // A lost generator takes no part in a later load, and this is reported.
     assert_eq!(fleet.missing(), [0]);
 
     let speaks = |name: &str, text: &'static [u8]| Channel::new(name, io::sink(), text, ());
@@ -229,17 +230,15 @@ fn what_cannot_begin_says_why_and_by_whom_all_of_them_at_once() {
     );
     assert_eq!(
         (said[1].as_str(), said.len()),
-        ("generator c ended before it had responded", 2)
+        ("generator c exited before responding", 2)
     );
 
     let other =
         b"{\"ready\":{\"version\":1,\"proofload\":\"9.9\",\"host\":\"d\",\"processors\":1}}\n";
     let said = Fleet::connect(vec![speaks("d", other)]).unwrap_err()[0].to_string();
-    let versions = format!(
-        "it speaks version 1 of the protocol (Proofload 9.9), and this is version {VERSION} ("
-    );
+    let versions = format!("protocol version 1 (Proofload 9.9) does not match version {VERSION} (");
     assert!(
-        said.contains(&versions) && said.contains("have the same Proofload at both ends"),
+        said.contains(&versions) && said.contains("use the same Proofload on both machines"),
         "{said}"
     );
 }
@@ -295,7 +294,7 @@ fn a_generator_that_hears_nothing_ends_itself_also_within_a_window_and_with_an_o
         channel(),
     );
     std::thread::spawn(move || to.send(serve(orders, answers, host)));
-    // As long as nobody has said anything others are still being made ready.
+    // There is no timeout before the first message, because other generators may still be starting.
     assert!(
         ended.recv_timeout(2 * TIMEOUT).is_err(),
         "it went before anything came"
@@ -321,7 +320,7 @@ fn a_generator_that_hears_nothing_ends_itself_also_within_a_window_and_with_an_o
         input.write_all(b"\"heartbeat\"\n").unwrap();
     }
     assert!(ended.try_recv().is_err() && server.requests() > 0);
-    // A pong for each of so many pings fills the pipe, and whoever writes waits.
+    // The pongs fill the pipe, and the writing thread blocks.
     input
         .write_all(line(&Message::Ping(1)).repeat(5_000).as_bytes())
         .unwrap();

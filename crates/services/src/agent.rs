@@ -306,7 +306,7 @@ fn take(
     let file = match file {
         None => None,
         Some(asked) if captured.file.as_ref() != Some(&asked) => {
-            return Err("it wrote another file than it was told".to_owned());
+            return Err("it wrote a different file than requested".to_owned());
         }
         Some(asked) => match fs::symlink_metadata(&asked) {
             Ok(data) if data.is_file() && data.len() > 0 => Some((asked, data.len())),
@@ -508,7 +508,7 @@ impl AgentPeer {
         let gone = || {
             self.stream
                 .is_none()
-                .then(|| Err("it ended in the meantime".to_owned()))
+                .then(|| Err("it exited before the capture ended".to_owned()))
         };
         self.responses.iter().find_map(read).or_else(gone)
     }
@@ -601,11 +601,11 @@ fn accept(listener: &UnixListener, book: &Bell<Book>) {
     book.change(|book| {
         if !ours {
             book.note(format!(
-                "pid {pid} is no process of the service, and was not listened to"
+                "pid {pid} is not a process of the service; its connection was rejected"
             ));
         } else if book.peers.len() >= CONNECTIONS_MAX {
             book.note(format!(
-                "more than {CONNECTIONS_MAX} agents came; the others were not listened to"
+                "more than {CONNECTIONS_MAX} agents connected; the others were rejected"
             ));
         } else {
             book.add(pid, stream);

@@ -241,11 +241,12 @@ fn text(address: IpAddr) -> String {
     }
 }
 
-/// Whether a service can be started at all, as far as can be told before: its directory, its program, its script; of a
-/// container the engine and the image. Whatever is only known once placeholders are filled in counts as there.
+/// Checks whether a service can be started, as far as this is known in advance. Checks the directory, the
+/// program and the script, or the engine and the image of a container. Anything that depends on unfilled
+/// placeholders counts as present.
 ///
 /// # Errors
-/// With what is missing.
+/// If something is missing. The error names it.
 pub fn check_command(service: &Service) -> Result<(), Error> {
     let Some(started) = service.command() else {
         return Ok(());

@@ -67,7 +67,7 @@ impl Link {
     /// The reason why it could not be started.
     pub fn open(warden: &Warden, spec: &WardenSpec, marker: Marker) -> Result<Self, StartFailure> {
         let line = serde_json::to_string(spec)
-            .map_err(|error| StartFailure::because("cannot be told what to start", error))?;
+            .map_err(|error| StartFailure::because("cannot encode its orders", error))?;
         let (program, arguments) = warden
             .command
             .split_first()
@@ -110,8 +110,9 @@ impl Link {
         let (news, kin) = (Arc::clone(&link.news), Arc::clone(&link.kin));
         let read = move || notices.map_or((), |notices| read(notices, &news, &kin));
         let reader = thread::Builder::new().name("warden".to_owned()).spawn(read);
-        let reader =
-            reader.map_err(|error| StartFailure::because("no thread to hear it", error))?;
+        let reader = reader.map_err(|error| {
+            StartFailure::because("cannot start a thread to read its output", error)
+        })?;
         link.reader = Some(reader);
         Ok(link)
     }

@@ -193,12 +193,12 @@ fn synced(folder: &Path) -> io::Result<()> {
     Ok(rustix::fs::syncfs(File::open(folder)?)?)
 }
 
-const NO_ROOM: &str = "make room there, or let XDG_CACHE_HOME name a folder on another disk";
+const NO_ROOM: &str = "free space there, or set XDG_CACHE_HOME to a folder on another disk";
 
 /// Error for a cache that cannot be written.
 pub(crate) fn unusable(path: &Path, error: &io::Error) -> Error {
     let hint = match error.kind() {
-        io::ErrorKind::PermissionDenied => "let XDG_CACHE_HOME name a folder of your own",
+        io::ErrorKind::PermissionDenied => "set XDG_CACHE_HOME to a folder of your own",
         _ => NO_ROOM,
     };
     Error::new(format!(

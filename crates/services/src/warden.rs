@@ -97,7 +97,7 @@ fn prepare() -> Result<OwnedFd, StartFailure> {
     let _ = rustix::thread::set_name(c"pf-warden");
     // Other descriptors that the caller left open are closed: an inherited pipe end would keep the pipe open.
     // Kernels before 5.9 refuse, which is harmless.
-    // SAFETY: called first, so this program has opened nothing yet and no descriptor of its own is closed.
+    // SAFETY: called first, so this program has opened no descriptors yet that this could close.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
     rustix::process::setsid()
         .map_err(|error| StartFailure::because("cannot begin a session", error))?;

@@ -1,12 +1,12 @@
 //! Rule: the modules of a crate do not import each other in a circle that leaves one folder. A parent and its
-//! children belong together. Only what the table below names may be a circle.
+//! children belong together. The table below lists the allowed circles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tree::File;
 use super::{SourceTree, TidyFinding};
 
-/// Circles that are allowed: the crate, its modules, and why.
+/// Allowed circles: the crate, its modules, and the reason.
 const ALLOWED: [(&str, &[&str], &str); 0] = [];
 
 /// A module: its components below the crate, none for the root.
@@ -65,7 +65,7 @@ fn is_allowed(name: &str, circle: &BTreeSet<ModulePath>) -> bool {
     })
 }
 
-/// Sets of modules that reach each other and are not all in one folder.
+/// Returns sets of modules that import each other in a circle and are not all in one folder.
 fn circles(modules: &BTreeMap<ModulePath, &File>) -> Vec<BTreeSet<ModulePath>> {
     let used = |module: &ModulePath, file: &File| {
         let paths = file.parsed().into_iter().flat_map(|code| {
@@ -96,7 +96,7 @@ fn circles(modules: &BTreeMap<ModulePath, &File>) -> Vec<BTreeSet<ModulePath>> {
     found.into_iter().filter(leaves_folder).collect()
 }
 
-/// The module that a path names, by its longest beginning that is a module.
+/// Returns the module of a path, which is its longest prefix that is a module.
 fn target(
     from: &ModulePath,
     path: &[String],

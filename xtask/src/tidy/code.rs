@@ -19,7 +19,7 @@ pub struct ParsedCode {
     pub functions: Vec<Function>,
     /// Names of modules declared as `#[cfg(test)] mod name;`, whose code is in separate files.
     pub test_modules: Vec<String>,
-    /// Types defined here: structs, enums, unions, traits and aliases. Those that macros define are not seen.
+    /// Types defined here: structs, enums, unions, traits and aliases, but not types defined by macros.
     pub types: Vec<(String, LineColumn)>,
     /// Paths that begin with `crate`, `self` or `super`, in imports and in code.
     pub paths: Vec<(Vec<String>, LineColumn)>,
@@ -64,7 +64,7 @@ impl ParsedCode {
             .any(|(start, end)| (start..=end).contains(&&place))
     }
 
-    /// Number of tokens outside of what only tests see.
+    /// Number of tokens outside of test-only code.
     pub fn size(&self) -> usize {
         self.starts
             .iter()
@@ -122,7 +122,8 @@ impl ParsedCode {
     }
 }
 
-/// Collects where tokens begin, a bracket and its counterpart as one each. Doc comments are attributes by now, and left out.
+/// Collects the positions where tokens begin. An opening and a closing bracket count as one token each. Doc
+/// comments, which are attributes here, are left out.
 fn collect_starts(tokens: TokenStream, starts: &mut Vec<LineColumn>) {
     let mut is_attribute = false;
     for token in tokens {

@@ -1,5 +1,5 @@
 //! Rule: numbers are formatted in one module. A format with decimals or a sign elsewhere, or a plural made by
-//! hand, would print `×0.00` or `1 requests` one day. Works on tokens, and ignores comments.
+//! hand, would sometimes print `×0.00` or `1 requests`. Works on tokens, and ignores comments.
 
 use proc_macro2::{Delimiter, Group, LineColumn, TokenStream, TokenTree};
 

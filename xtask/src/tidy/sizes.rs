@@ -1,6 +1,7 @@
-//! The rule: a file fits a reader's head and a function a screen. Rust is counted in tokens, so that no format makes it longer or shorter;
-//! other languages in lines. Tests, generated files (`@generated` in the first lines) and vendored ones may be longer; it must not count
-//! what nobody reads as code, such as data.
+//! Rule: files and functions have a maximum size, so that a file fits in a reader's head and a function on
+//! a screen. Rust is measured in tokens, which do not depend on formatting, and other languages in lines.
+//! Tests, generated files (`@generated` in the first lines) and vendored files may be longer. Files that are
+//! not read as code, such as data, are not measured.
 
 use super::code::{Function, ParsedCode};
 use super::tree::File;

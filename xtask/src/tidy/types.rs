@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::{SourceTree, TidyFinding};
 
-/// Names that several crates have by the custom of Rust: `ThisCrate::Error`.
+/// Names that several crates have by convention: `ThisCrate::Error`.
 const ALLOWED: [&str; 1] = ["Error"];
 
 pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {

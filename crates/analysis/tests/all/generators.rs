@@ -93,7 +93,7 @@ fn each_planted_fault_of_a_generator_is_found_with_its_name_and_nothing_else() {
             |record| {
                 record.apply(Event::GeneratorLost(lost(
                     3,
-                    "generator ssh://b ended before it had answered",
+                    "generator ssh://b exited before responding",
                 )));
             },
         ),

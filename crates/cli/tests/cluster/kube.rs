@@ -184,7 +184,7 @@ fn what_cannot_be_had_is_told_in_the_clusters_words_and_nothing_stays() {
     );
     refused(
         wanting("plenty"),
-        &["refuses the Job", "quantities must match"],
+        &["refused to create the Job", "quantities must match"],
     );
     let elsewhere = plan::Kubernetes {
         namespace: Some("nowhere".into()),
@@ -193,7 +193,7 @@ fn what_cannot_be_had_is_told_in_the_clusters_words_and_nothing_stays() {
     refused(
         elsewhere,
         &[
-            "there is no namespace \"nowhere\"",
+            "has no namespace \"nowhere\"",
             "kubectl create namespace nowhere",
         ],
     );
@@ -203,7 +203,7 @@ fn what_cannot_be_had_is_told_in_the_clusters_words_and_nothing_stays() {
     };
     refused(
         of_context("prod"),
-        &["no context \"prod\"", "it has admin, guest"],
+        &["no context \"prod\"", "known contexts: admin, guest"],
     );
     let rights = [
         "create jobs.batch",
@@ -219,7 +219,11 @@ fn what_cannot_be_had_is_told_in_the_clusters_words_and_nothing_stays() {
     };
     refused(
         two,
-        &["refuses its pods", "exceeded quota: tight", "fewer pods"],
+        &[
+            "refused to create the pods",
+            "exceeded quota: tight",
+            "fewer pods",
+        ],
     );
 }
 

@@ -105,9 +105,7 @@ fn what_is_not_this_machine_is_asked_for_whatever_its_name() {
     ];
     without_terminal(Place::new().proofload(&words))
         .ends(2)
-        .tells(&[
-            "/s, and as many requests as 2 connections get responses to while they warm up, for",
-        ]);
+        .tells(&["/s, and requests at full speed over 2 connections while they warm up, for"]);
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn what_cannot_be_loaded_is_told_with_what_to_do() {
             moved,
             [
                 "status 302, Location: https://shop.example/login",
-                "name the URL that it leads to",
+                "use the URL that it redirects to",
             ],
         ),
         (

@@ -29,8 +29,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(300);
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// Why the resources of pods are unknown.
-const PODS_HERE: &str =
-    "its pods run on this machine, and what they use cannot be told from what others do";
+const PODS_HERE: &str = "its pods run on this machine, and their resource use cannot be separated from that of other processes";
 
 /// A service under load that was not started by the run.
 pub(super) struct LoadedTarget {
@@ -111,7 +110,7 @@ impl RealEnvironment {
         service: &Service,
         wanted: &plan::Deployed,
     ) -> Result<Result<LoadedTarget>> {
-        let nobody = || Failure::service(format!("{wanted}: nobody has looked for it"));
+        let nobody = || Failure::service(format!("{wanted}: was not looked up"));
         let deployed = Arc::clone(self.deployed.at(wanted).ok_or_else(nobody)?);
         let failed = |error: &remote::Error| {
             Failure::service(format!(
@@ -270,10 +269,10 @@ fn hopeless(counts: &Counts) -> Option<(&'static str, &'static str)> {
     causes.find_map(|cause| match cause {
         Cause::Certificate => Some((
             "its certificate was refused",
-            "`load.tls.ca` (--cacert) names the authority that signed it, `load.tls.server_name` what it is for; `load.tls.insecure` \
-             (--insecure) takes any",
+            "set `load.tls.ca` (--cacert) to the authority that signed it, `load.tls.server_name` to the name in it, or accept any \
+             certificate with `load.tls.insecure` (--insecure)",
         )),
-        cause => Some(("it speaks another protocol", cause.remedy()?)),
+        cause => Some(("it uses another protocol", cause.remedy()?)),
     })
 }
 
@@ -356,7 +355,7 @@ fn turned_away(
         .map(|(name, value)| format!(", {name}: {value}"))
         .collect();
     Err(Failure::service(format!(
-        "{called}: {} {} at {} got status {status}{told}\n  hint: {hint}; if this is what is to be measured, `expect.status = {status}`",
+        "{called}: {} {} at {} got status {status}{told}\n  hint: {hint}; to measure this response, set `expect.status = {status}`",
         request.method,
         request.path,
         host(variant, address),
@@ -367,10 +366,10 @@ fn turned_away(
 fn turning(status: u16) -> Option<&'static str> {
     match status {
         301 | 302 | 303 | 307 | 308 => {
-            Some("redirects are not followed: name the URL that it leads to")
+            Some("redirects are not followed: use the URL that it redirects to")
         }
         401 | 403 | 407 => Some(
-            "who may ask is told by a header: `load.headers` (-H), such as 'Authorization: Bearer …'",
+            "authenticate with a header: `load.headers` (-H), such as 'Authorization: Bearer …'",
         ),
         _ => None,
     }

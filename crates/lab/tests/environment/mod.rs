@@ -217,11 +217,11 @@ impl Environment for Simulated {
         match (self.fault, self.gone.take()) {
             (Some(Fault::NoGenerators), _) => Err(Failure::generator("ssh://b: no route")),
             (Some(Fault::LosesGeneratorForGood(_)), Some(why)) => Err(Failure::GeneratorsLost(
-                lost(&format!("{why}, and could not be had back: no route")),
+                lost(&format!("{why}, and could not be replaced: no route")),
             )),
             (Some(Fault::FindsGeneratorGone(before)), _) if before == block + 1 => Ok(Connected {
                 generators: generators(&names),
-                lost: lost("generator ssh://b ended between two windows"),
+                lost: lost("generator ssh://b exited between two windows"),
             }),
             (_, gone) if gone.is_some() || self.connects == 1 => {
                 watch(Connecting {
@@ -340,7 +340,7 @@ impl Environment for Simulated {
             }
             Some(Fault::Interrupt(at)) if at == block => return Err(Failure::INTERRUPTED),
             Some(fault) if kind == SliceKind::Measured && fault.loses_generator(block) => {
-                let why = "generator ssh://b ended before it had answered".to_owned();
+                let why = "generator ssh://b exited before responding".to_owned();
                 self.gone = Some(why.clone());
                 return Err(Failure::GeneratorsLost(vec![LostGenerator {
                     generator: "ssh://b".into(),

@@ -108,7 +108,7 @@ fn a_block_in_which_a_generator_is_lost_is_given_up_and_another_takes_its_place(
         );
         let evidence = &conclude(&record).findings[0].evidence;
         let told = format!(
-            "in block {} generator ssh://b ended before it had answered",
+            "in block {} generator ssh://b exited before responding",
             lost[0]
         );
         assert!(evidence.contains(&told), "{evidence}");
@@ -138,8 +138,7 @@ fn one_that_is_lost_for_good_ends_the_run_with_what_there_is() {
         // One look at the end, so that nothing else ends the run.
         (plan.design.looks, plan.design.blocks) = (plan::LookRule::Once, Some(20));
         let (record, result) = run(plan, 7, &mut environment);
-        let why =
-            "generator ssh://b ended before it had answered, and could not be had back: no route";
+        let why = "generator ssh://b exited before responding, and could not be replaced: no route";
         assert_eq!(reason(&record), &EndReason::GeneratorFailed(why.into()));
         assert!(
             matches!(result, Err(LabError::Failed(EndReason::GeneratorFailed(said))) if said == why)

@@ -1,9 +1,10 @@
-//! Several generators as one: given their parts of a load, windows at one agreed instant, one slice made of theirs.
+//! Several generators used as one: each gets a part of the load, all windows start at one agreed time, and
+//! their slices are merged into one.
 //!
-//! A fleet outlives what it loads: it gets one load after another. When a generator is lost the others go on: the caller decides whether a
-//! window without it counts, and whether another takes its place.
+//! A fleet outlives its load: it can be given one load after another. When a generator is lost, the others
+//! continue. The caller decides whether a window without it counts, and whether to replace it.
 //!
-//! There may be a thousand: what is done for each response must not grow with their number.
+//! A fleet may have a thousand generators, so the work per response must not grow with their number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -21,54 +22,56 @@ use crate::protocol::{
     GeneratorResponse, Heartbeat, QUEUE_MAX, VERSION, other_version,
 };
 
-/// Pings for an offset, one after the other.
+/// Number of consecutive pings for one clock offset.
 const PINGS: u64 = 8;
-/// Groups of generators that are pinged one after the other, at most: a thousand in a row would take a minute over a long way.
+/// Maximum number of groups of generators that are pinged in sequence. A thousand single pings over a long
+/// distance would take a minute.
 const PING_GROUPS_MAX: usize = 64;
-/// Generators in a group, at least. Responses that come together wait for each other here, and seem to come from farther away: the
-/// more, the less is known of clocks.
+/// Minimum number of generators in a group. Responses that arrive together wait for each other here, which
+/// looks like a longer round trip. The larger the group, the less accurate the clock offsets.
 const PINGED_TOGETHER: usize = 4;
-/// How long a generator may take to say that it is there, to begin a load, and to end one.
+/// Timeout for a generator to report that it is ready, to begin a load, and to end one.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often it is pinged while it is waited for.
+/// Interval between pings of a generator that is waited for.
 const PING_EVERY: Duration = Duration::from_secs(1);
-/// How often late ones are looked for.
+/// Interval between checks for late generators.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long a generator may take to say how far it came in a window that is stopped.
+/// Timeout for a generator to report its counts after its window was stopped.
 const STOP_MAX: Duration = Duration::from_secs(5);
-/// Time between the request and the agreed begin, at least; beside it, twice the longest way there and back.
+/// Minimum time between the request and the agreed start. Twice the longest round trip is added.
 const LEAD_MIN_NS: u64 = 50_000_000;
 
-/// Generators that load one service together. Dropping it ends them.
+/// Generators that load one service together. Dropping the fleet ends them.
 #[derive(Debug)]
 pub struct Fleet {
     members: Vec<Member>,
-    /// By the number of its channel, the place of each.
+    /// Index in `members` by channel number.
     places: BTreeMap<u64, usize>,
     messages: Receiver<FrameMessage>,
-    /// For connections that are still to come.
+    /// Sender for connections that are opened later.
     to: SyncSender<FrameMessage>,
     /// Number of the last channel.
     channels: u64,
     /// Number of the last window.
     windows: u64,
-    /// How long connections may take to open before a window, log-ins included.
+    /// Maximum time for connections to open before a window, including log-ins.
     opening_max: Duration,
-    /// How long a request may take, by the load.
+    /// Timeout of one request, from the load.
     timeout: Duration,
-    /// What requests are dealt to: each generator's connections, or at a rate its threads.
+    /// Number of connections of each generator, or of threads if the load has a rate. Requests are divided in
+    /// proportion.
     takers: Vec<u64>,
     heartbeat: Heartbeat,
 }
 
-/// Why a fleet could not begin, or a generator is lost.
+/// Error of a generator: the fleet could not start, or the generator was lost.
 #[derive(Debug, thiserror::Error)]
 #[error("generator {generator}{what}")]
 pub struct FleetError {
-    /// The generator.
+    /// Name of the generator.
     pub generator: String,
     what: String,
-    /// Whether it refused a request, and did not just go.
+    /// Whether the generator refused a request. False if it ended or its connection broke.
     pub is_refusal: bool,
 }
 
@@ -82,23 +85,24 @@ impl FleetError {
     }
 }
 
-/// What came of a window.
+/// Result of a window.
 #[derive(Debug)]
 pub struct FleetWindow {
-    /// All that arrived, as of one generator; times are those of our clock.
+    /// Counts of all generators, merged as if from one. Times are in our clock.
     pub counts: Counts,
-    /// What each generator had to do with it, in the order of the generators; those that were lost are missing.
+    /// Part of each generator, in the order of the generators. Lost generators are missing.
     pub parts: Vec<GeneratorPart>,
-    /// Generators that were lost in it.
+    /// Generators that were lost during the window.
     pub lost: Vec<FleetError>,
 }
 
 impl Fleet {
-    /// Takes these channels, and waits until a generator says at each of them that it is there. Clocks are not compared yet, and nothing
-    /// is to be loaded.
+    /// Connects to the channels and waits until each generator is ready. Clocks are not compared yet, and
+    /// there is no load yet.
     ///
     /// # Errors
-    /// All that are not there: before a load a missing generator is a mistake to be mended, and no misfortune.
+    /// All generators that are not ready. Before a load, a missing generator is a mistake that the user can
+    /// fix.
     pub fn connect(channels: Vec<Channel>) -> Result<Fleet, Vec<FleetError>> {
         let (to, messages) = sync_channel(QUEUE_MAX);
         let first = channels
@@ -128,7 +132,7 @@ impl Fleet {
         fleet.none_lost().map(|()| fleet)
     }
 
-    /// All of them, in order, as they presented themselves.
+    /// All generators as they described themselves, in order.
     pub fn generators(&self) -> Vec<ConnectedGenerator> {
         self.members
             .iter()
@@ -136,17 +140,17 @@ impl Fleet {
             .collect()
     }
 
-    /// Processes of generators on this machine.
+    /// Process IDs of the generators on this machine.
     pub fn processes(&self) -> impl Iterator<Item = u32> {
         self.members
             .iter()
             .filter_map(|member| member.connection.process)
     }
 
-    /// Compares clocks, anew each time: they drift apart.
+    /// Compares clocks. Each call measures again, because clocks drift.
     ///
     /// # Errors
-    /// Generators that were lost by now.
+    /// Generators that have been lost so far.
     pub fn compare_clocks(&mut self) -> Result<(), Vec<FleetError>> {
         let all: Vec<usize> = (0..self.members.len()).collect();
         let group = all.len().div_ceil(PING_GROUPS_MAX).max(PINGED_TOGETHER);
@@ -155,10 +159,11 @@ impl Fleet {
         self.none_lost()
     }
 
-    /// Gives each generator its part of a load, one spec each in their order, in place of what they had before.
+    /// Gives each generator its part of a load, one spec each in the order of the generators. The parts
+    /// replace the previous load.
     ///
     /// # Errors
-    /// Generators that cannot begin it, and those that were lost by now.
+    /// Generators that cannot begin the load, and generators that have been lost so far.
     pub fn give(&mut self, specs: Vec<LoadSpec>) -> Result<(), Vec<FleetError>> {
         let opening_max = |spec: &LoadSpec| {
             let log_in = if spec.users == Users::default() {
@@ -188,7 +193,8 @@ impl Fleet {
         self.none_lost()
     }
 
-    /// Has all connections closed, and waits until they are. The next call that can returns those that are lost meanwhile.
+    /// Closes all connections and waits until they are closed. Generators lost meanwhile are reported by the
+    /// next call that returns lost generators.
     pub fn rest(&mut self) {
         let waited = self.send_all(|_| GeneratorRequest::Rest);
         self.gather(waited, PATIENCE, &|| false, |_, _, response| {
@@ -199,12 +205,13 @@ impl Fleet {
         });
     }
 
-    /// How far the clock of each was ahead of ours when they were compared last, in order.
+    /// Offset of each generator's clock from ours at the last comparison, in order.
     pub fn clocks(&self) -> impl Iterator<Item = ClockOffset> {
         self.members.iter().map(|member| member.offset)
     }
 
-    /// What each of them has to do of a window, as much as would fall to its connections, or threads, if all were one.
+    /// Divides a window among the generators, as if requests were dealt round-robin to the connections or
+    /// threads of all generators together.
     fn dealt(&self, until: Until) -> Vec<Until> {
         let Some(total) = until.requests() else {
             return vec![until; self.takers.len()];
@@ -219,7 +226,7 @@ impl Fleet {
         self.takers.iter().map(part).collect()
     }
 
-    /// Has connections opened that are missing for the window that [`Fleet::run`] runs next.
+    /// Opens missing connections for the next window, which [`Fleet::run`] runs.
     pub fn prepare(&mut self, until: Until, stopped: &dyn Fn() -> bool) {
         self.windows += 1;
         let number = self.windows;
@@ -234,10 +241,10 @@ impl Fleet {
         });
     }
 
-    /// Runs the window that was [prepared](Fleet::prepare) on all generators that are there. `stopped` is asked now and then, and ends the
-    /// window early; one that does not say then how far it came is ended.
+    /// Runs the [prepared](Fleet::prepare) window on all connected generators. `stopped` is polled and ends
+    /// the window early. A generator that then does not report its counts in time is ended.
     ///
-    /// `Until::Requests(n)` is n requests at all of them together.
+    /// `Until::Requests(n)` means n requests of all generators together.
     pub fn run(&mut self, until: Until, stopped: &dyn Fn() -> bool) -> FleetWindow {
         let number = self.windows;
         let clock_error_ns = self
@@ -251,7 +258,7 @@ impl Fleet {
             Until::Elapsed(window) => {
                 (Duration::from_nanos(lead_ns) + window + PATIENCE).saturating_add(self.timeout)
             }
-            // How long requests take is the service's matter.
+            // The duration depends on the service.
             Until::Requests(_) => Duration::MAX,
         };
         let offsets: Vec<ClockOffset> = self.clocks().collect();
@@ -282,7 +289,8 @@ impl Fleet {
                         index,
                         (part, std::mem::replace(&mut counts.generator, threads)),
                     );
-                    // At once: what grows with the number of generators is a part and a thread's times.
+                    // Merged at once, so that only a part and the times of threads are stored for each
+                    // generator.
                     match &mut sum {
                         Some(sum) => sum.merge(*counts, Windows::Parallel),
                         None => sum = Some(*counts),
@@ -292,10 +300,10 @@ impl Fleet {
                 _ => false,
             },
         );
-        // Threads and parts are in the order of the generators, whoever came first.
+        // Threads and parts are in the order of the generators, not of their responses.
         let (mut counts, mut parts) = (sum.unwrap_or_default(), Vec::with_capacity(arrived.len()));
         for (part, threads) in arrived.into_values() {
-            // What moved the bytes is merged as it came.
+            // The driver has already been merged with the counts.
             let GeneratorUse {
                 driver: _,
                 cpu_ns,
@@ -314,7 +322,7 @@ impl Fleet {
         }
     }
 
-    /// Those that are gone, by their places, once whatever came from any is taken in.
+    /// Returns the indexes of lost generators, after all received messages have been processed.
     pub fn missing(&mut self) -> Vec<usize> {
         while let Ok(message) = self.messages.try_recv() {
             self.take_in(message, &BTreeSet::new());
@@ -324,7 +332,7 @@ impl Fleet {
             .collect()
     }
 
-    /// Why generators are gone, each once.
+    /// Returns errors of lost generators. Each error is returned once.
     pub fn take_lost(&mut self) -> Vec<FleetError> {
         self.members
             .iter_mut()
@@ -332,10 +340,10 @@ impl Fleet {
             .collect()
     }
 
-    /// Puts another in the place of one that is gone, of which nothing is left then.
+    /// Replaces a lost generator. Nothing of the lost one is kept.
     ///
     /// # Errors
-    /// If it is not there either; the place stays empty then.
+    /// If the new generator is not ready either. The generator at `index` then stays lost.
     pub fn replace(&mut self, index: usize, channel: Channel) -> Result<(), FleetError> {
         self.places.retain(|_, place| *place != index);
         self.members[index] = self.greeted(channel)?;
@@ -344,7 +352,7 @@ impl Fleet {
         self.members[index].lost.take().map_or(Ok(()), Err)
     }
 
-    /// A channel whose responses are read from now on, and that got a greeting.
+    /// Starts to read responses from a channel and sends the greeting.
     fn greeted(&mut self, channel: Channel) -> Result<Member, FleetError> {
         self.channels += 1;
         let name = channel.name.clone();
@@ -416,14 +424,15 @@ impl Fleet {
         if lost.is_empty() { Ok(()) } else { Err(lost) }
     }
 
-    /// Sends to all that are there, and returns the places of all.
+    /// Sends a request to each connected generator, and returns the indexes of all generators.
     fn send_all(&mut self, request: impl Fn(usize) -> GeneratorRequest) -> BTreeSet<usize> {
         let all = self.members.iter_mut().enumerate();
         all.for_each(|(index, member)| member.send(&AgentRequest::Generator(request(index))));
         (0..self.members.len()).collect()
     }
 
-    /// Takes in a message: from which place, and what, if that is a response. One from a channel that was replaced is dropped.
+    /// Processes a message. Returns the index of the generator, and the response unless the message is an
+    /// error or the end. Messages from replaced channels are dropped.
     fn take_in(
         &mut self,
         message: FrameMessage,
@@ -438,7 +447,8 @@ impl Fleet {
         ))
     }
 
-    /// Waits until each of `waited` has sent what `take` accepts, is lost, or is late. One that sends nothing while it is pinged is lost.
+    /// Waits until each generator in `waited` has sent a response that `take` accepts, is lost, or is late. A
+    /// generator that sends nothing while it is pinged is lost.
     fn gather(
         &mut self,
         mut waited: BTreeSet<usize>,
@@ -453,7 +463,7 @@ impl Fleet {
             .iter()
             .for_each(|index| self.members[*index].last_ns = began_ns);
         while !waited.is_empty() {
-            // We hold a sender ourselves, so that an error is always that nothing came.
+            // This side also has a sender, so the only possible error is a timeout.
             if let Ok(message) = self.messages.recv_timeout(LOOK_EVERY)
                 && let Some((index, response)) = self.take_in(message, &waited)
             {
@@ -494,16 +504,17 @@ impl Fleet {
 }
 
 impl Drop for Fleet {
-    /// All of them, before any is waited for.
+    /// Ends all generators before waiting for any of them.
     fn drop(&mut self) {
         self.members.iter_mut().for_each(Member::end);
     }
 }
 
-// One generator of a fleet: whether it is there, how far its clock is, and why it is lost.
+// One generator of a fleet: its connection, its clock offset, and the reason if it is lost.
 
-/// How long one may be silent while it is pinged every second. A network that is gone for 5 s may take TCP 2.4 s more, for it waits
-/// twice as long after each attempt; and what carries the channel, which notices after 9 s, has better words for it.
+/// Maximum silence of a generator that is pinged every second. After an outage of 5 s, TCP may need another
+/// 2.4 s, because it doubles the pause after each attempt. The transport detects a dead connection after 9 s,
+/// and its error is more precise.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(11);
 
 #[derive(Debug)]
@@ -511,9 +522,9 @@ pub(crate) struct Member {
     pub connection: AgentConnection,
     pub offset: ClockOffset,
     pub generator: ConnectedGenerator,
-    /// When something last came from it, by our clock.
+    /// When the last message arrived, by our clock.
     pub last_ns: u64,
-    /// Why it is gone, until the caller has taken it.
+    /// Why the generator is lost, until the caller takes the error.
     pub lost: Option<FleetError>,
     pub alive: bool,
 }
@@ -545,7 +556,7 @@ impl Member {
         let lag = lag.and_then(|lag| lag.quantile(0.99));
         GeneratorPart {
             name: self.generator.name.clone(),
-            // Where it runs is known to who asked for it.
+            // The caller knows whether the generator runs on this machine.
             here: false,
             late_ns,
             clock_error_ns: self.offset.error_ns,
@@ -566,7 +577,7 @@ impl Member {
         }
     }
 
-    /// What came from it, if that is a response and not its end.
+    /// Returns the response. If the generator failed or ended, marks it as lost and returns `None`.
     pub fn take(
         &mut self,
         came: io::Result<Option<AgentResponse>>,
@@ -579,9 +590,9 @@ impl Member {
                 return None;
             }
             Ok(Some(AgentResponse::Ended) | None) if waited => {
-                " ended before it had responded".to_owned()
+                " exited before responding".to_owned()
             }
-            Ok(Some(AgentResponse::Ended) | None) => " ended between two windows".to_owned(),
+            Ok(Some(AgentResponse::Ended) | None) => " exited between two windows".to_owned(),
             Ok(Some(response)) => return Some(response),
             Err(error) => format!(": {error}"),
         };
@@ -590,7 +601,7 @@ impl Member {
     }
 
     pub fn lose(&mut self, what: String, is_refusal: bool) {
-        // What comes of one that is lost already is the same loss again.
+        // Later errors of a lost generator have the same cause.
         if std::mem::take(&mut self.alive) {
             self.lost = Some(FleetError {
                 generator: self.generator.name.clone(),
@@ -610,13 +621,13 @@ impl Member {
                 false,
             );
         } else if waited > longest {
-            // It still hears, and may still load the service.
+            // The generator still reads requests, and may still load the service.
             self.connection.end();
-            let asked = format!(
-                "did not do within {} s what it was asked for",
-                longest.as_secs()
+            let seconds = longest.as_secs();
+            self.lose(
+                format!(" responds to pings, but did not complete its request within {seconds} s"),
+                false,
             );
-            self.lose(format!(" responds to pings, but {asked}"), false);
         }
     }
 

@@ -1,4 +1,4 @@
-//! All requests to the API server, each with a time limit, and errors that say what is wrong.
+//! Requests to the API server, each with a timeout and with errors that name the cause.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -15,16 +15,16 @@ use crate::kubernetes::attach::{Cluster, Proxy, cluster};
 use crate::kubernetes::pods::{self, CONTAINER};
 use crate::{Blame, Error};
 
-/// What has to be allowed in a namespace, and the file that allows it.
+/// Permissions required in a namespace, and the file that grants them.
 #[derive(Debug)]
 pub(super) struct NamespaceRights {
-    /// Below the folder of the project.
+    /// Path relative to the root of the project.
     pub role: &'static str,
-    /// Verb, group, resource, subresource: what the file has, and no more.
+    /// Verb, group, resource and subresource of each permission. The file grants exactly these.
     all: &'static [(&'static str, &'static str, &'static str, &'static str)],
 }
 
-/// All that is done for generators.
+/// Permissions for generators.
 pub(super) const OF_GENERATORS: NamespaceRights = NamespaceRights {
     role: "deploy/kubernetes/role.yaml",
     all: &[
@@ -37,7 +37,7 @@ pub(super) const OF_GENERATORS: NamespaceRights = NamespaceRights {
     ],
 };
 
-/// All that is done to load a Service that runs already.
+/// Permissions to load a Service that already runs.
 pub(super) const OF_SERVICES: NamespaceRights = NamespaceRights {
     role: "deploy/kubernetes/service-role.yaml",
     all: &[
@@ -47,11 +47,11 @@ pub(super) const OF_SERVICES: NamespaceRights = NamespaceRights {
     ],
 };
 
-/// A namespace of a cluster, with the rights that are needed there.
+/// A namespace of a cluster, with the permissions required there.
 #[derive(Debug, Clone)]
 pub(super) struct Namespace {
     pub name: String,
-    /// Name of the context; `None` in a pod without a kubeconfig.
+    /// Name of the context. `None` in a pod without a kubeconfig.
     pub context: Option<String>,
     server: String,
     rights: &'static NamespaceRights,
@@ -59,10 +59,11 @@ pub(super) struct Namespace {
 }
 
 impl Namespace {
-    /// Finds it as `kubectl` does, and whether all that will be done there is allowed: what may not be deleted must not be made.
+    /// Finds the namespace as `kubectl` does, and checks that all required requests are allowed. Nothing is
+    /// created that could not be deleted later.
     ///
     /// # Errors
-    /// If there is no such context, the API server does not answer, or rights are missing.
+    /// If there is no such context, the API server does not answer, or permissions are missing.
     pub fn find(
         context: Option<&str>,
         name: Option<&str>,
@@ -74,7 +75,7 @@ impl Namespace {
             context: found,
         } = cluster(context)?;
         let name = name.map_or(namespace, str::to_owned);
-        // By the name that was found: the current context may become another one meanwhile.
+        // By the resolved name, because the current context may change meanwhile.
         let proxy = Proxy::of(found.as_deref())?;
         let namespace = Namespace {
             name,
@@ -98,10 +99,10 @@ impl Namespace {
                 "spec": { "resourceAttributes": attributes },
             });
             let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-            match self.send::<Value>("a review of rights", "POST", path, Some(&review)) {
+            match self.send::<Value>("review permissions", "POST", path, Some(&review)) {
                 Ok(review) if review["status"]["allowed"] == true => {}
                 Ok(_) => missing.push(right(verb, group, resource, subresource)),
-                // Without the right to ask, what is refused later says what is missing.
+                // The user may not review permissions. A request refused later names the missing permission.
                 Err(error) if *error.blame() == Blame::Rights => return Ok(()),
                 Err(error) => return Err(error),
             }
@@ -115,44 +116,44 @@ impl Namespace {
 
     pub fn create(&self, job: &Value) -> Result<Value, Error> {
         self.send(
-            "the Job",
+            "create the Job",
             "POST",
             &self.path("/apis/batch/v1", "jobs"),
             Some(job),
         )
     }
 
-    /// Deletes a Job and, in the background, its pods. One that is not there is deleted.
+    /// Deletes a Job and, in the background, its pods. Succeeds if there is no such Job.
     pub fn delete(&self, name: &str) -> Result<(), Error> {
         let path = format!("{}/{name}", self.path("/apis/batch/v1", "jobs"));
         let with_pods = json!({ "propagationPolicy": "Background" });
-        match self.exchange("the end of the Job", "DELETE", &path, Some(&with_pods))? {
+        match self.exchange("delete the Job", "DELETE", &path, Some(&with_pods))? {
             ApiResponse { status: 404, .. } => Ok(()),
-            response => self.read::<Value>("the end of the Job", response).map(drop),
+            response => self.read::<Value>("delete the Job", response).map(drop),
         }
     }
 
     pub fn pods_of(&self, job: &str) -> Result<Vec<Pod>, Error> {
         self.pods(
-            "a list of its pods",
+            "list the pods",
             "labelSelector",
             &format!("batch.kubernetes.io/job-name={job}"),
         )
     }
 
-    /// A pod by its name; `None` where it is gone.
+    /// Returns a pod by its name, or `None` if it is gone.
     pub fn pod(&self, name: &str) -> Result<Option<Pod>, Error> {
         let pods = self.pods(
-            "one of its pods",
+            "list the pods",
             "fieldSelector",
             &format!("metadata.name={name}"),
         )?;
         Ok(pods.into_iter().next())
     }
 
-    /// The pods that a Service's selector chooses.
+    /// The pods that match the selector of a Service.
     pub fn pods_selected(&self, selector: &str) -> Result<Vec<Pod>, Error> {
-        self.pods("the pods of the Service", "labelSelector", selector)
+        self.pods("list the pods of the Service", "labelSelector", selector)
     }
 
     fn pods(&self, what: &'static str, by: &str, selector: &str) -> Result<Vec<Pod>, Error> {
@@ -166,7 +167,7 @@ impl Namespace {
         )
     }
 
-    /// Why the cluster made no more pods for a Job, where it says so.
+    /// Why the cluster created no more pods for a Job, if an event reports it.
     pub fn refusal(&self, job: &str) -> Result<Option<String>, Error> {
         let of_job =
             format!("involvedObject.kind=Job,involvedObject.name={job},reason=FailedCreate");
@@ -175,30 +176,30 @@ impl Namespace {
             self.path("/api/v1", "events"),
             percent_encoded(&of_job)
         );
-        let events: Vec<Value> = self.list("events", &path)?;
+        let events: Vec<Value> = self.list("list events", &path)?;
         Ok(events
             .iter()
             .rev()
             .find_map(|event| Some(event["message"].as_str()?.to_owned())))
     }
 
-    /// A Service by its name; `None` where there is none.
+    /// Returns a Service by its name, or `None` if there is none.
     pub fn service(&self, name: &str) -> Result<Option<Service>, Error> {
         let path = format!(
             "{}/{}",
             self.path("/api/v1", "services"),
             percent_encoded(name)
         );
-        match self.exchange("the Service", "GET", &path, None)? {
+        match self.exchange("read the Service", "GET", &path, None)? {
             ApiResponse { status: 404, .. } => Ok(None),
-            response => self.read("the Service", response).map(Some),
+            response => self.read("read the Service", response).map(Some),
         }
     }
 
-    /// The names of all Services; none where they may not be listed, which nothing but a hint asks for.
+    /// Names of all Services, which are used only in a hint. Empty if they may not be listed.
     pub fn service_names(&self) -> Vec<String> {
         let services: Result<Vec<Service>, _> =
-            self.list("a list of Services", &self.path("/api/v1", "services"));
+            self.list("list Services", &self.path("/api/v1", "services"));
         services
             .unwrap_or_default()
             .into_iter()
@@ -206,17 +207,18 @@ impl Namespace {
             .collect()
     }
 
-    /// Where a Service leads to.
+    /// The endpoints of a Service.
     pub fn endpoints(&self, service: &str) -> Result<Vec<EndpointSlice>, Error> {
         let of_it = percent_encoded(&format!("kubernetes.io/service-name={service}"));
         let slices = self.path("/apis/discovery.k8s.io/v1", "endpointslices");
         self.list(
-            "the endpoints of the Service",
+            "list the endpoints of the Service",
             &format!("{slices}?labelSelector={of_it}"),
         )
     }
 
-    /// A connection to `kubectl proxy`, and the path there at which our container of a pod is attached to.
+    /// Connects to `kubectl proxy`. Returns the connection and the path that attaches to our container of a
+    /// pod.
     pub fn attach_point(&self, pod: &str) -> Result<(UnixStream, String), Error> {
         let pod = format!("{}/{pod}", self.path("/api/v1", "pods"));
         let path = format!("{pod}/attach?container={CONTAINER}&stdin=true&stdout=true&stderr=true");
@@ -261,7 +263,7 @@ impl Namespace {
             .proxy
             .connect()
             .and_then(|stream| exchange(stream, method, path, &body));
-        exchanged.map_err(|error| self.unreachable(format!("{what}: {error}")))
+        exchanged.map_err(|error| self.unreachable(format!("cannot {what}: {error}")))
     }
 
     fn read<T: DeserializeOwned>(
@@ -273,31 +275,31 @@ impl Namespace {
             return Err(self.refused(what, response.status, &response.body));
         }
         serde_json::from_slice(&response.body)
-            .map_err(|error| self.unreachable(format!("{what}: not understood: {error}")))
+            .map_err(|error| self.unreachable(format!("cannot {what}: invalid response: {error}")))
     }
 
-    /// What a response that is no success means. What is no object of Kubernetes comes from `kubectl proxy`, which did not get there.
+    /// Maps an unsuccessful response to an error. A body that is not a Kubernetes object comes from `kubectl
+    /// proxy`, which did not reach the API server.
     pub fn refused(&self, what: &'static str, code: u16, body: &[u8]) -> Error {
         let (server, namespace) = (&self.server, &self.name);
         let Ok(Status { message, details }) = serde_json::from_slice(body) else {
-            // It may be the page of some proxy.
+            // The body may be an error page of a proxy.
             return self.unreachable(text::shown(&text::line(
                 String::from_utf8_lossy(body).trim(),
             )));
         };
         match code {
-            401 => Error::new(format!(
-                "{server} does not accept these credentials: {message}"
-            ))
-            .by(Blame::Rights)
-            .help("credentials expire: log in again as your cluster wants it"),
-            // What RBAC says has "cannot" in it; a quota and other admission are 403, too.
+            401 => Error::new(format!("{server} rejected the credentials: {message}"))
+                .by(Blame::Rights)
+                .help("the credentials may have expired: log in to the cluster again"),
+            // Messages of RBAC contain "cannot". Quotas and other admission also respond with 403.
             403 if message.contains(" cannot ") => self.forbidden(&message),
-            // There, and not ready.
+            // The server is reachable but not ready.
             429 | 503 | 504 => self.unreachable(message),
             404 if details.kind == "namespaces" => {
-                Error::new(format!("there is no namespace {namespace:?} at {server}"))
-                    .help(format!("kubectl create namespace {namespace}"))
+                Error::new(format!("{server} has no namespace {namespace:?}")).help(format!(
+                    "to create it, run: kubectl create namespace {namespace}"
+                ))
             }
             _ => pods::refused(what, &message),
         }
@@ -311,14 +313,14 @@ impl Namespace {
         ))
         .by(Blame::Rights)
         .help(format!(
-            "{role} has all that is needed, and nothing else: {apply}"
+            "{role} grants exactly the required permissions: {apply}"
         ))
     }
 
     pub fn unreachable(&self, why: String) -> Error {
         Error::new(format!("{} does not answer: {why}", self.server))
             .by(Blame::Away)
-            .help("kubectl cluster-info asks the same server; is a VPN or a proxy between?")
+            .help("check with: kubectl cluster-info. Is a VPN or proxy required?")
     }
 }
 
@@ -328,14 +330,14 @@ fn right(verb: &str, group: &str, resource: &str, subresource: &str) -> String {
     format!("{verb} {resource}{slash}{subresource}{dot}{group}")
 }
 
-// One request to the API server over one connection to `kubectl proxy`, with limits of time and size.
+// One request to the API server over one connection to `kubectl proxy`, with limits on time and size.
 //
-// HTTP/1.0, so that the end of a body is the end of the connection: no chunks, and nothing to keep. Connections to a process of this
-// machine cost nothing; it keeps those to the API server.
+// HTTP/1.0, so that the end of the connection ends the body: no chunks, and no keep-alive. Connections to a
+// local process are cheap, and the proxy reuses its connections to the API server.
 
-/// How long a response may take in all.
+/// Timeout for the whole response.
 const RESPONSE_MAX: Duration = Duration::from_secs(10);
-/// A list of thousands of pods is some ten megabytes.
+/// Maximum size of a response. A list of thousands of pods is about ten megabytes.
 const BODY_BYTES_MAX: usize = 128 << 20;
 const HEADERS_MAX: usize = 64;
 const PIECE_BYTES: usize = 64 << 10;
@@ -346,7 +348,7 @@ struct ApiResponse {
     body: Vec<u8>,
 }
 
-/// Sends a request, with a body of JSON unless that is empty, and reads the whole response.
+/// Sends a request, with a JSON body unless `body` is empty, and reads the whole response.
 fn exchange(
     mut stream: UnixStream,
     method: &str,
@@ -376,7 +378,9 @@ fn exchange(
             Err(error) => return Err(error),
         }
         if bytes.len() > BODY_BYTES_MAX {
-            return Err(unfit(format!("a response of over {BODY_BYTES_MAX} bytes")));
+            return Err(unfit(format!(
+                "the response exceeds {BODY_BYTES_MAX} bytes"
+            )));
         }
     }
 }
@@ -384,7 +388,7 @@ fn exchange(
 pub(super) fn late() -> io::Error {
     io::Error::new(
         io::ErrorKind::TimedOut,
-        format!("nothing came within {} s", RESPONSE_MAX.as_secs()),
+        format!("no response within {} s", RESPONSE_MAX.as_secs()),
     )
 }
 
@@ -394,7 +398,7 @@ fn parsed(bytes: &[u8]) -> io::Result<ApiResponse> {
     let length = match head.parse(bytes) {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Err(unfit("the response was cut off".into())),
-        Err(error) => return Err(unfit(format!("no HTTP: {error}"))),
+        Err(error) => return Err(unfit(format!("not an HTTP response: {error}"))),
     };
     let body = bytes[length..].to_vec();
     let lengths = head
@@ -422,7 +426,7 @@ fn unfit(problem: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, problem)
 }
 
-// The objects of Kubernetes, as far as they are read here. What a cluster leaves out, or gives as null, is empty.
+// The fields of Kubernetes objects that are used here. Missing and null fields are read as empty.
 
 fn null_is_empty<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
@@ -437,7 +441,7 @@ pub(super) struct ApiList<T> {
     pub items: Vec<T>,
 }
 
-/// Structs of which every field may be missing or null.
+/// Structs in which every field may be missing or null.
 macro_rules! objects {
     ($($(#[$of_object:meta])* $object:ident { $($(#[$of_field:meta])* $field:ident: $kind:ty,)* })*) => { $(
         $(#[$of_object])*
@@ -452,10 +456,10 @@ macro_rules! objects {
 }
 
 objects! {
-    /// What an API server says in place of an object.
+    /// Sent by an API server in place of an object.
     Status { message: String, details: StatusDetails, }
     StatusDetails {
-        /// The resource that it is about: `namespaces`.
+        /// The resource concerned, for example `namespaces`.
         kind: String,
     }
     Metadata {
@@ -508,7 +512,7 @@ objects! {
     ServicePort {
         name: Option<String>,
         port: u16,
-        /// `None` is TCP.
+        /// `None` means TCP.
         protocol: Option<String>,
     }
     EndpointSlice { address_type: String, ports: Vec<EndpointPort>, endpoints: Vec<Endpoint>, }
@@ -568,7 +572,7 @@ mod tests {
             answered(b"SSH-2.0-OpenSSH\r\n\r\n")
                 .unwrap_err()
                 .to_string()
-                .contains("no HTTP")
+                .contains("not an HTTP response")
         );
     }
 }

@@ -1,6 +1,7 @@
-//! The stdin and stdout of a program in a pod, attached to over a WebSocket: what is written and read, and why it ended.
+//! Stdin and stdout of a program in a pod, attached to over a WebSocket, and the reason why the program
+//! ended.
 //!
-//! Each message begins with the number of its stream (`v5.channel.k8s.io`, and `v4` before it).
+//! Each message begins with its stream number (`v5.channel.k8s.io`, and `v4` before it).
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -35,53 +36,53 @@ use crate::kubernetes::pods::{self, PodEnding};
 const STDIN: u8 = 0;
 const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
-/// Of version 5: what follows is the stream that ends.
+/// Version 5 only: closes the stream whose number follows.
 const CLOSE: u8 = 255;
 const V4: &str = "v4.channel.k8s.io";
 const V5: &str = "v5.channel.k8s.io";
 
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long a pod may take nothing in. It reads at once, so one that does not is gone.
+/// Timeout for a pod to accept data. The program reads at once, so a pod that accepts nothing is gone.
 const WRITE_MAX: Duration = Duration::from_secs(3);
 const PIECE_BYTES: usize = 64 << 10;
-/// Nodes send pieces of some kilobytes.
+/// Maximum message size. Nodes send messages of a few kilobytes.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
 const STDERR_BYTES_MAX: usize = 2048;
-/// When we look why a pod ended, each time after the last: its node reports that within a second or two. Few times, because
-/// many may end together.
+/// Pauses before each query of why a pod ended. Its node reports the reason within a second or two. There are
+/// few queries, because many pods may end at the same time.
 const LOOKS_MS: [u64; 5] = [0, 250, 500, 1000, 2000];
-/// Of a pod that ended in good order though we had not ended it.
+/// Reported if a pod exited with code 0 although this side did not close its stdin.
 const CUT_OFF: &str =
-    "the connection to it ended, as in a restart of the API server, and its program with that";
+    "the connection closed (did the API server restart?), which ended the program in the pod";
 
-/// A program's stdin, which ends when this is dropped.
+/// Stdin of a program. Dropping it closes stdin.
 pub(super) struct PodStdin {
     socket: WebSocket<Wire>,
-    /// Whether stdin can end by itself, without the connection.
+    /// Whether stdin can be closed without closing the connection.
     half_closes: bool,
 }
 
-/// A program's stdout. Where the program is lost, reading is an error with the reason.
+/// Stdout of a program. If the program is lost, reading fails with the reason.
 pub(super) struct PodStdout {
     socket: WebSocket<Wire>,
-    /// What was read of stdout and not passed on.
+    /// Received stdout that has not been returned to the reader yet.
     piece: Bytes,
     stderr: Vec<u8>,
     namespace: Namespace,
     pod: String,
 }
 
-/// What holds the connection. Dropping it ends both.
+/// Owns the connection. Dropping it closes stdin and stdout.
 pub(super) struct ConnectionHold(Wire);
 
-/// One connection for reader and writer, each of whom writes whole frames.
+/// A connection shared by reader and writer. Both write whole frames.
 #[derive(Clone)]
 struct Wire(Arc<AttachShared>);
 
 struct AttachShared {
     stream: UnixStream,
     writing: Mutex<()>,
-    /// Whether we have ended it.
+    /// Whether this side has closed stdin or the connection.
     closed: AtomicBool,
 }
 
@@ -89,9 +90,9 @@ pub(super) fn attach(
     namespace: &Namespace,
     pod: &str,
 ) -> Result<(PodStdin, PodStdout, ConnectionHold), Error> {
-    const WHAT: &str = "to be attached to";
+    const WHAT: &str = "attach to the pod";
     let (stream, path) = namespace.attach_point(pod)?;
-    let broken = |error: io::Error| namespace.unreachable(format!("{WHAT}: {error}"));
+    let broken = |error: io::Error| namespace.unreachable(format!("cannot {WHAT}: {error}"));
     stream.set_read_timeout(Some(CONNECT_MAX)).map_err(broken)?;
     stream.set_write_timeout(Some(WRITE_MAX)).map_err(broken)?;
     let wire = Wire(Arc::new(AttachShared {
@@ -145,7 +146,7 @@ impl Read for Wire {
 }
 
 impl Write for Wire {
-    /// All of it, so that no frame is in another.
+    /// Writes all bytes, so that frames are not interleaved.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let _writing = self
             .0
@@ -153,7 +154,7 @@ impl Write for Wire {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         (&self.0.stream).write_all(bytes).inspect_err(|_| {
-            // What follows half a frame would not be understood.
+            // The other side could not parse anything after a partial frame.
             let _ = self.0.stream.shutdown(Shutdown::Both);
         })?;
         Ok(bytes.len())
@@ -171,7 +172,7 @@ impl PodStdin {
             .send(Message::Binary(message.into()))
             .map_err(|error| match error {
                 SocketError::Io(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    io::Error::new(io::ErrorKind::TimedOut, "it takes nothing in any more")
+                    io::Error::new(io::ErrorKind::TimedOut, "it no longer accepts data")
                 }
                 SocketError::Io(error) => error,
                 _ => io::ErrorKind::BrokenPipe.into(),
@@ -194,7 +195,7 @@ impl Write for PodStdin {
 impl Drop for PodStdin {
     fn drop(&mut self) {
         self.socket.get_ref().0.closed.store(true, Ordering::SeqCst);
-        // A connection that has ended by now is as good.
+        // An error is ignored, because the connection has then already ended.
         if !self.half_closes || self.send(CLOSE, &[STDIN]).is_err() {
             let _ = self.socket.get_ref().0.stream.shutdown(Shutdown::Both);
         }
@@ -223,7 +224,7 @@ impl Read for PodStdout {
                     self.stderr
                         .drain(..self.stderr.len().saturating_sub(STDERR_BYTES_MAX));
                 }
-                // How it ended is asked for where it matters.
+                // Other streams are ignored: `end` queries how the program ended.
                 _ => {}
             }
         }
@@ -234,7 +235,7 @@ impl Read for PodStdout {
 }
 
 impl PodStdout {
-    /// The end, which is an error where we did not ask for it.
+    /// Returns 0 if this side closed the connection, and an error with the reason otherwise.
     fn end(&self) -> io::Result<usize> {
         let is_closed = || self.socket.get_ref().0.closed.load(Ordering::SeqCst);
         if is_closed() {
@@ -256,7 +257,7 @@ impl PodStdout {
     }
 }
 
-/// Why a pod ended, as far as that can be found out.
+/// Why a pod ended, as far as the cluster reports it.
 fn explanation(namespace: &Namespace, pod: &str, is_unwanted: &dyn Fn() -> bool) -> PodEnding {
     for wait_ms in LOOKS_MS {
         sleep(Duration::from_millis(wait_ms));
@@ -269,38 +270,40 @@ fn explanation(namespace: &Namespace, pod: &str, is_unwanted: &dyn Fn() -> bool)
                     return ending;
                 }
             }
-            Ok(None) => return PodEnding::of("somebody deleted the pod"),
-            Err(error) => return PodEnding::of(format!("the connection to it broke: {error}")),
+            Ok(None) => return PodEnding::of("the pod was deleted"),
+            Err(error) => return PodEnding::of(format!("the connection broke: {error}")),
         }
     }
-    PodEnding::of("the connection to it broke, and as far as the cluster knows it still runs")
+    PodEnding::of("the connection broke; the cluster reports the pod as still running")
 }
 
-// The user's own `kubectl`, as SSH is the user's own `ssh`: it reads the kubeconfig, asks credential plugins, speaks TLS, goes through
-// proxies. One `kubectl proxy` for each context passes our requests on, over a socket that has no name.
+// Uses the user's `kubectl`, as the SSH transport uses the user's `ssh`. It reads the kubeconfig, runs
+// credential plugins, does TLS and connects through proxies. One `kubectl proxy` for each context forwards
+// requests over a Unix socket without a name.
 
-/// How long `kubectl proxy` may take to say that it listens. It connects to nothing before the first request.
+/// Timeout for `kubectl proxy` to report that it listens. It makes no connection before the first request.
 const START_MAX: Timespec = Timespec {
     tv_sec: 20,
     tv_nsec: 0,
 };
-/// The same for reading its own configuration, which connects to nothing at all.
+/// Timeout for `kubectl` to print its configuration, which makes no connection at all.
 const VIEW_PATIENCE: Duration = Duration::from_secs(20);
-/// Where a pod finds the namespace that it runs in.
+/// File in a pod with the namespace that the pod runs in.
 const OWN_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-/// What a kubeconfig says of a cluster.
+/// A cluster as configured in a kubeconfig.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Cluster {
     /// Address of the API server.
     pub server: String,
-    /// Namespace where none is named.
+    /// Namespace to use if the plan has none.
     pub namespace: String,
-    /// Name of the context; `None` in a pod without a kubeconfig.
+    /// Name of the context. `None` in a pod without a kubeconfig.
     pub context: Option<String>,
 }
 
-/// The cluster of a context of the kubeconfig; without a kubeconfig, the cluster whose pod we are.
+/// Returns the cluster of a context of the kubeconfig. Without a kubeconfig, returns the cluster in which
+/// this program runs as a pod.
 pub(super) fn cluster(context: Option<&str>) -> Result<Cluster, Error> {
     let view = machine::run(
         Command::new("kubectl").args(["config", "view", "--output=json"]),
@@ -308,7 +311,7 @@ pub(super) fn cluster(context: Option<&str>) -> Result<Cluster, Error> {
     );
     let late = || {
         unusable(format!(
-            "kubectl config view: no answer within {} s",
+            "kubectl config view: no output within {} s",
             VIEW_PATIENCE.as_secs()
         ))
     };
@@ -321,9 +324,8 @@ pub(super) fn cluster(context: Option<&str>) -> Result<Cluster, Error> {
     if let Some(cluster) = cluster_of(&config, context)? {
         return Ok(cluster);
     }
-    let none =
-        "no Kubernetes cluster is known here: the kubeconfig has no context, and this is no pod";
-    let hint = "KUBECONFIG names the file, or it is ~/.kube/config; kubectl cluster-info uses the same one";
+    let none = "no Kubernetes cluster found: the kubeconfig has no contexts, and Proofload does not run in a pod";
+    let hint = "set KUBECONFIG to the kubeconfig, or create ~/.kube/config; check with: kubectl cluster-info";
     let server =
         std::env::var("KUBERNETES_SERVICE_HOST").map_err(|_| Error::new(none).help(hint))?;
     let namespace = fs::read_to_string(OWN_NAMESPACE).unwrap_or_else(|_| "default".to_owned());
@@ -334,7 +336,8 @@ pub(super) fn cluster(context: Option<&str>) -> Result<Cluster, Error> {
     })
 }
 
-/// `None` where it has no contexts at all and none is asked for. What a kubeconfig leaves out, or gives as null, is empty.
+/// Returns `None` if the kubeconfig has no contexts and `context` is `None`. Missing and null fields are read
+/// as empty.
 fn cluster_of(config: &Value, context: Option<&str>) -> Result<Option<Cluster>, Error> {
     let all = |list: &str| {
         config[list]
@@ -351,8 +354,8 @@ fn cluster_of(config: &Value, context: Option<&str>) -> Result<Option<Cluster>, 
     let Some(entry) = contexts.iter().find(|entry| entry["name"] == name) else {
         let known: Vec<String> = contexts.iter().map(|entry| text(&entry["name"])).collect();
         let hint = match known.is_empty() {
-            true => "it has no contexts at all".to_owned(),
-            false => format!("it has {}", known.join(", ")),
+            true => "the kubeconfig has no contexts".to_owned(),
+            false => format!("known contexts: {}", known.join(", ")),
         };
         return Err(Error::new(format!("the kubeconfig has no context {name:?}")).help(hint));
     };
@@ -362,7 +365,7 @@ fn cluster_of(config: &Value, context: Option<&str>) -> Result<Option<Cluster>, 
         .find(|one| one["name"] == cluster.as_str());
     let missing = || {
         unusable(format!(
-            "context {name:?} names the cluster {cluster:?}, which it does not have"
+            "context {name:?} refers to cluster {cluster:?}, which is not in the kubeconfig"
         ))
     };
     let server = text(&found.ok_or_else(missing)?["cluster"]["server"]);
@@ -378,24 +381,25 @@ fn cluster_of(config: &Value, context: Option<&str>) -> Result<Option<Cluster>, 
     }))
 }
 
-/// A `kubectl proxy`. Dropping it ends the process.
+/// A `kubectl proxy` process. Dropping this value ends the process.
 #[derive(Debug)]
 pub(super) struct Proxy {
-    /// The inode of its socket. The name is gone: nobody else gets in, and nothing stays on disk.
+    /// Inode of the proxy's socket. Its name has been removed: no other process can connect, and no file
+    /// remains.
     socket: File,
     errors: LastLines,
-    /// Closed, its next line would end it.
+    /// Stays open, because writing its next line to a closed pipe would end `kubectl`.
     _stdout: BufReader<ChildStdout>,
-    /// Dropped, it ends the process.
+    /// Dropping it ends the process.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Those that live, by context.
+/// Running proxies by context.
 static PROXIES: Mutex<BTreeMap<Option<String>, Weak<Proxy>>> = Mutex::new(BTreeMap::new());
 
 impl Proxy {
-    /// The one of a context, started if there is none.
+    /// Returns the running proxy of a context, or starts one.
     pub fn of(context: Option<&str>) -> Result<Arc<Proxy>, Error> {
         let mut proxies = PROXIES.lock().unwrap_or_else(PoisonError::into_inner);
         let context = context.map(str::to_owned);
@@ -409,7 +413,7 @@ impl Proxy {
     }
 
     fn start(context: Option<&str>) -> Result<Proxy, Error> {
-        // Gone with this function.
+        // The folder is removed when this function returns.
         let folder = machine::temporary_folder().map_err(not_started)?;
         let path = folder.path().join("api");
         let (stop, thread, (stdout, stderr)) =
@@ -426,7 +430,7 @@ impl Proxy {
         {
             drop(stop);
             return Err(unusable(format!(
-                "kubectl proxy does not start: {}",
+                "kubectl proxy did not start: {}",
                 last(&errors.lines())
             )));
         }
@@ -444,14 +448,14 @@ impl Proxy {
         })
     }
 
-    /// A connection through it to the API server.
+    /// Connects to the API server through the proxy.
     pub fn connect(&self) -> io::Result<UnixStream> {
         let inode = format!("/proc/self/fd/{}", self.socket.as_raw_fd());
         UnixStream::connect(inode).map_err(|error| {
             let words = last(&self.errors.lines());
             io::Error::new(
                 error.kind(),
-                format!("kubectl proxy has ended: {words} ({error})"),
+                format!("kubectl proxy has exited: {words} ({error})"),
             )
         })
     }
@@ -467,11 +471,12 @@ impl Drop for Proxy {
 fn command(context: Option<&str>, socket: &Path) -> Command {
     let mut command = Command::new("kubectl");
     command.args(context.map(|context| format!("--context={context}")));
-    // Its own default refuses to attach, because everyone who reaches a port could; this socket is ours alone.
+    // By default `kubectl proxy` rejects attach requests, because a port is open to everyone who reaches it.
+    // This socket is only open to this process.
     command
         .args(["proxy", "--reject-paths=^$"])
         .arg(format!("--unix-socket={}", socket.display()));
-    // A Ctrl-C is for us: to end a run in good order takes the cluster.
+    // Keeps Ctrl-C from `kubectl`, because ending a run in good order still needs the cluster.
     command.process_group(0);
     // SAFETY: prctl(2) is async-signal-safe, and the closure does nothing else.
     unsafe {
@@ -486,7 +491,8 @@ fn command(context: Option<&str>, socket: &Path) -> Command {
 
 type StartedChild = (Sender<()>, JoinHandle<()>, (ChildStdout, ChildStderr));
 
-/// Starts a process on a thread that lives as long: the kernel ends it with the thread that started it, and so with us, however we end.
+/// Starts a process on a thread that lives as long as the process. The kernel kills the process when that
+/// thread ends, and so also when this program ends in any way.
 fn spawn(mut command: Command) -> io::Result<StartedChild> {
     let ((started, starts), (stop, stopped)) = (channel(), channel::<()>());
     let thread = std::thread::Builder::new()
@@ -498,8 +504,8 @@ fn spawn(mut command: Command) -> io::Result<StartedChild> {
             };
             let pipes = child.stdout.take().zip(child.stderr.take());
             let _ =
-                started.send(pipes.ok_or_else(|| io::Error::other("it has no stdout or stderr")));
-            // An error is what is waited for: the other end is gone.
+                started.send(pipes.ok_or_else(|| io::Error::other("stdout or stderr is missing")));
+            // Returns an error when `stop` is dropped, which is the signal to end.
             let _ = stopped.recv();
             let _ = child.kill();
             let _ = child.wait();
@@ -510,15 +516,15 @@ fn spawn(mut command: Command) -> io::Result<StartedChild> {
 
 fn not_started(error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::NotFound => Error::new("kubectl is missing here").help(
-            "Proofload reaches clusters by kubectl, as it reaches hosts by ssh: https://kubernetes.io/docs/tasks/tools/",
+        io::ErrorKind::NotFound => Error::new("kubectl not found").help(
+            "install kubectl, which Proofload uses to connect to clusters: https://kubernetes.io/docs/tasks/tools/",
         ),
-        _ => unusable(format!("kubectl does not start: {error}")),
+        _ => Error::new(format!("cannot start kubectl: {error}")),
     }
 }
 
 fn unusable(why: impl std::fmt::Display) -> Error {
-    Error::new(format!("the kubeconfig cannot be used: {why}"))
+    Error::new(format!("cannot use the kubeconfig: {why}"))
 }
 
 #[cfg(test)]
@@ -542,17 +548,17 @@ mod tests {
         );
         let error = of(text, None).unwrap_err().to_string();
         assert!(
-            error.contains(r#"context "b" names the cluster "x""#),
+            error.contains(r#"context "b" refers to cluster "x""#),
             "{error}"
         );
         let error = of(text, Some("prod")).unwrap_err();
         assert_eq!(error.to_string(), "the kubeconfig has no context \"prod\"");
-        assert_eq!(error.hint(), Some("it has a, b"));
+        assert_eq!(error.hint(), Some("known contexts: a, b"));
         let empty = r#"{"clusters": null, "contexts": null, "current-context": ""}"#;
         assert_eq!(of(empty, None).unwrap(), None);
         assert_eq!(
             of(empty, Some("a")).unwrap_err().hint(),
-            Some("it has no contexts at all")
+            Some("the kubeconfig has no contexts")
         );
     }
 }

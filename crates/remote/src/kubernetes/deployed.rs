@@ -1,6 +1,6 @@
-//! A Service that runs already, and the pods that it leads to: found, and looked at whenever somebody asks.
+//! A Service that already runs, and the pods behind it. The cluster is queried on each call.
 //!
-//! Nothing is changed in the cluster. It must not decide what a change among the pods means.
+//! This module changes nothing in the cluster. It does not decide what a change of pods means.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,29 +13,30 @@ use crate::kubernetes::api::{
 };
 use crate::{Blame, Error};
 
-/// A Service of a cluster, with the rights to look at it.
+/// A Service of a cluster, with the permissions to read it.
 #[derive(Debug)]
 pub struct DeployedAccess {
     wanted: plan::Deployed,
     namespace: Namespace,
 }
 
-/// Where a Service is found, and what stood behind it at one moment.
+/// Address of a Service, and the pods behind it at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodsBehind {
-    /// The address of the Service itself, which the cluster passes on.
+    /// Address of the Service itself, which the cluster forwards to pods.
     pub address: SocketAddr,
-    /// All that it knows of, by name, ready or not.
+    /// All pods behind the Service, ready or not, sorted by name.
     pub pods: Vec<PodSeen>,
-    /// What chooses them, as kubectl takes it; empty where nothing does, and the addresses were written by hand.
+    /// Selector of the pods in the format of `kubectl`. Empty if there is no selector and the addresses are
+    /// configured by hand.
     pub selector: String,
 }
 
 impl DeployedAccess {
-    /// Finds a Service's cluster and namespace, and whether all that is needed is allowed there.
+    /// Finds the cluster and namespace of a Service, and checks that the required permissions exist.
     ///
     /// # Errors
-    /// If there is no such cluster, or rights are missing.
+    /// If there is no such cluster, or permissions are missing.
     pub fn find(wanted: &plan::Deployed) -> Result<DeployedAccess, Error> {
         let namespace = Namespace::find(
             wanted.context.as_deref(),
@@ -48,7 +49,7 @@ impl DeployedAccess {
         })
     }
 
-    /// What it is called: `kubernetes://NAMESPACE/SERVICE`.
+    /// Name of the Service: `kubernetes://NAMESPACE/SERVICE`.
     pub fn place(&self) -> String {
         format!(
             "kubernetes://{}/{}",
@@ -56,28 +57,28 @@ impl DeployedAccess {
         )
     }
 
-    /// The same with the cluster that it is in: `kubernetes://NAMESPACE/SERVICE of the context NAME`.
+    /// Name of the Service with its cluster: `kubernetes://NAMESPACE/SERVICE of the context NAME`.
     pub fn described(&self) -> String {
         let context = self.namespace.context.as_ref().map_or_else(
-            || "of the cluster that this is a pod of".to_owned(),
+            || "of the cluster that this pod runs in".to_owned(),
             |context| format!("of the context {context}"),
         );
         format!("{} {context}", self.place())
     }
 
-    /// Looks at it once: where it is found, and what stands behind it, which may be nothing.
+    /// Queries the Service once: its address, and the pods behind it, if any.
     ///
     /// # Errors
-    /// If it is not there, cannot be loaded, or the API server does not answer, also when asked again.
+    /// If the Service does not exist or cannot be loaded, or if the API server does not answer two attempts.
     pub fn look(&self) -> Result<PodsBehind, Error> {
         match self.looked() {
-            // A connection that was idle for minutes may have been closed by whatever stands between.
+            // A connection that was idle for minutes may have been closed by a component in between.
             Err(error) if *error.blame() == Blame::Away => self.looked(),
             looked => looked,
         }
     }
 
-    /// Why a Service cannot be loaded that this was seen of; `None` where it can.
+    /// Why a Service with these pods cannot be loaded. `None` if it can.
     pub fn refusal(&self, behind: &PodsBehind) -> Option<Error> {
         if behind.pods.iter().any(|pod| pod.ready) {
             return None;
@@ -86,17 +87,16 @@ impl DeployedAccess {
         let namespace = &self.namespace.name;
         let (why, hint) = match (&names[..], behind.selector.as_str()) {
             ([], "") => (
-                "it leads nowhere: it selects no pods, and has no addresses written down"
-                    .to_owned(),
-                format!("kubectl get endpointslices --namespace {namespace}"),
+                "it has no endpoints: no selector and no manual addresses".to_owned(),
+                format!("check with: kubectl get endpointslices --namespace {namespace}"),
             ),
             ([], selector) => (
-                format!("no pod is behind it: none has {selector}"),
-                format!("kubectl get pods --namespace {namespace} --show-labels"),
+                format!("no pod matches its selector {selector}"),
+                format!("check with: kubectl get pods --namespace {namespace} --show-labels"),
             ),
             (names, _) => (
-                format!("no pod behind it is ready: {}", names.join(", ")),
-                format!("kubectl describe pods --namespace {namespace} tells why"),
+                format!("none of its pods is ready: {}", names.join(", ")),
+                format!("for the reason, run: kubectl describe pods --namespace {namespace}"),
             ),
         };
         Some(Error::new(format!("{}: {why}", self.place())).help(hint))
@@ -126,10 +126,14 @@ impl DeployedAccess {
         let (name, namespace) = (&self.wanted.service, &self.namespace.name);
         let known = self.namespace.service_names();
         let hint = match &known[..] {
-            [] => format!("kubectl get services --namespace {namespace}"),
-            known => plan::did_you_mean(name, "Services there", known.iter().map(String::as_str)),
+            [] => format!("check with: kubectl get services --namespace {namespace}"),
+            known => plan::did_you_mean(
+                name,
+                "Services in this namespace",
+                known.iter().map(String::as_str),
+            ),
         };
-        Error::new(format!("{}: there is no such Service", self.place())).help(hint)
+        Error::new(format!("{}: no such Service", self.place())).help(hint)
     }
 }
 
@@ -143,17 +147,17 @@ fn selector(service: &Service) -> String {
     pairs.collect::<Vec<_>>().join(",")
 }
 
-// What a Service's objects say: where it is found, and which pods it leads to. Pure.
+// Evaluates the objects of a Service: its address, and the pods behind it. Pure.
 
-/// Where a Service is found.
+/// Address of a Service, and the name of its port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ServiceLookup {
     pub address: SocketAddr,
-    /// Name of its port, empty where it has none: endpoints name theirs by it.
+    /// Name of the port, which endpoints refer to. Empty if the port has no name.
     pub port: String,
 }
 
-/// The address of a Service and one of its ports.
+/// Returns the address of a Service with the wanted port.
 fn address(
     place: &str,
     service: &Service,
@@ -163,16 +167,15 @@ fn address(
     let spec = &service.spec;
     if spec.kind == "ExternalName" {
         let name = &spec.external_name;
-        let hint = "load that from outside: proofload load takes any URL".to_owned();
+        let hint = "use its URL instead: `url`, or proofload load URL".to_owned();
         return refused(
-            format!("it is another name of {name}, and has no address of its own"),
+            format!("it is an ExternalName for {name} and has no cluster address"),
             hint,
         );
     }
     let Ok(ip) = spec.cluster_ip.parse::<IpAddr>() else {
-        let why = "it is headless: its name leads to its pods, and it has no address of its own";
-        let hint =
-            "a second Service with the same selector and without `clusterIP: None` can be loaded";
+        let why = "it is headless (clusterIP: None) and has no cluster address";
+        let hint = "create a second Service with the same selector and without `clusterIP: None`";
         return refused(why.to_owned(), hint.to_owned());
     };
     let ports = &spec.ports;
@@ -183,22 +186,18 @@ fn address(
     };
     let named: Vec<&Port> = ports.iter().filter(is_wanted).collect();
     let all: Vec<String> = ports.iter().map(name_and_number).collect();
-    // One number may be that of TCP and of UDP.
+    // TCP and UDP may use the same number.
     let Some(port) = named.iter().find(|port| is_tcp(port)) else {
-        let all = if all.is_empty() {
-            "no ports at all".to_owned()
-        } else {
-            all.join(", ")
-        };
-        let hint = format!("it has {all}");
+        if all.is_empty() {
+            let hint = "the Service needs a TCP port: `spec.ports`";
+            return refused("it has no ports".to_owned(), hint.to_owned());
+        }
+        let hint = format!("its ports: {}", all.join(", "));
         return match (named.first(), wanted) {
             (Some(port), _) => {
                 let protocol = port.protocol.as_deref().unwrap_or_default();
                 refused(
-                    format!(
-                        "its port {} is of {protocol}, and load goes over TCP",
-                        port.port
-                    ),
+                    format!("port {} is {protocol}, but load requires TCP", port.port),
                     hint,
                 )
             }
@@ -207,8 +206,8 @@ fn address(
                 port_hint(wanted, ports).unwrap_or(hint),
             ),
             (None, None) => refused(
-                "which of its ports is meant is not said".into(),
-                format!("{hint}: kubernetes = {{ port = … }}"),
+                "it has several ports; name one".into(),
+                format!("{hint}; set kubernetes = {{ port = … }}"),
             ),
         };
     };
@@ -224,7 +223,7 @@ fn is_tcp(port: &Port) -> bool {
         .is_none_or(|protocol| protocol == "TCP")
 }
 
-/// The one that was probably meant.
+/// Suggests the port that was probably meant.
 fn port_hint(wanted: &ServicePort, ports: &[Port]) -> Option<String> {
     let ServicePort::Name(name) = wanted else {
         return None;
@@ -250,7 +249,7 @@ fn name_and_number(port: &Port) -> String {
     }
 }
 
-/// The pods that a Service's port leads to, by name.
+/// The pods behind a port of a Service, sorted by name.
 fn behind(found: &ServiceLookup, slices: &[EndpointSlice], known: &[Pod]) -> Vec<PodSeen> {
     let family = if found.address.is_ipv4() {
         "IPv4"
@@ -281,7 +280,7 @@ fn behind(found: &ServiceLookup, slices: &[EndpointSlice], known: &[Pod]) -> Vec
             pod.ready,
         )
     });
-    // While endpoints move from one slice to another they are in both.
+    // An endpoint that moves to another slice is in both for a while.
     pods.dedup_by(|one, other| (&one.uid, &one.name) == (&other.uid, &other.name));
     pods
 }
@@ -305,7 +304,7 @@ fn pod(endpoint: &Endpoint, port: u16, known: &[Pod]) -> Option<PodSeen> {
         name: target.map_or_else(|| address.clone(), |target| target.name.clone()),
         uid,
         node: endpoint.node_name.clone(),
-        // Without that it is ready, says the specification.
+        // The specification says that a missing value means ready.
         ready: endpoint.conditions.ready.unwrap_or(true),
         restarts: containers.map(|all| all.iter().map(|one| one.restart_count).sum()),
         images,
@@ -313,7 +312,8 @@ fn pod(endpoint: &Endpoint, port: u16, known: &[Pod]) -> Option<PodSeen> {
     })
 }
 
-/// By its name and its digest, where the node knows that: it gives both for images that were pulled, and the digest alone for others.
+/// Image with its name and its digest, if the node knows the digest. A node reports both for images that were
+/// pulled, and the digest alone for others.
 fn image(container: &ContainerStatus) -> String {
     let (name, id) = (&container.image, &container.image_id);
     match id.as_str() {

@@ -1,5 +1,5 @@
-//! How far the pods of a Job are, as the cluster lists them; and when all run, or when it is time to give up. Pure: it takes lists and
-//! the time.
+//! State of a Job's pods as the cluster lists them. Decides when all pods run and when to give up. Pure: the
+//! input is lists of pods and the elapsed time.
 
 #[cfg(test)]
 mod tests;
@@ -15,33 +15,33 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::kubernetes::api::{ContainerState, Pod, Terminated};
 
-/// A pod as far as it matters here.
+/// The facts about a pod that are used here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PodView {
     pub index: u32,
     pub name: String,
-    /// Its node; empty while it has none.
+    /// Name of its node. Empty until the pod has one.
     pub node: String,
     pub state: PodState,
 }
 
-/// How far a pod is.
+/// Progress of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PodState {
-    /// It is being made.
+    /// The pod is being created.
     Waiting,
     Running,
-    /// No node takes it; what the scheduler says.
+    /// No node accepts the pod: message of the scheduler.
     Unscheduled(String),
-    /// Its image is not there: reason and message.
+    /// The image is missing: reason and message.
     ImageMissing(String, String),
-    /// It cannot be made: reason and message.
+    /// The pod cannot be created: reason and message.
     NotCreated(String, String),
-    /// It has ended, in these words.
+    /// The pod has ended: description.
     Ended(String),
 }
 
-/// Reasons for which a container waits and that have to do with its image.
+/// Reasons of waiting containers that concern the image.
 const IMAGE_REASONS: [&str; 6] = [
     "ErrImagePull",
     "ImagePullBackOff",
@@ -51,7 +51,7 @@ const IMAGE_REASONS: [&str; 6] = [
     "RegistryUnavailable",
 ];
 
-/// Reads a pod; `None` where it is none of an Indexed Job.
+/// Reads a pod. `None` if it does not belong to an Indexed Job.
 pub(super) fn view(pod: &Pod) -> Option<PodView> {
     const INDEX: &str = "batch.kubernetes.io/job-completion-index";
     let index = pod.metadata.annotations.get(INDEX)?.parse().ok()?;
@@ -83,22 +83,22 @@ fn state(pod: &Pod) -> PodState {
     condition(pod, "PodScheduled", "False").map_or(PodState::Waiting, PodState::Unscheduled)
 }
 
-/// What a node keeps of the end of a container's output (Kubernetes, "Determine the Reason for Pod Failure").
+/// Number of bytes that a node keeps from the end of a container's output (Kubernetes, "Determine the Reason
+/// for Pod Failure").
 const MESSAGE_BYTES: usize = 2048;
 
-/// How a pod ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PodEnding {
-    /// In the cluster's words.
+    /// Description in the words of the cluster.
     pub how: String,
-    /// The last lines of its stdout and stderr, where it failed; empty if there are none.
+    /// Last lines of stdout and stderr if the pod failed. Empty if there are none.
     pub last: String,
-    /// Whether it ended as it should, with exit code 0.
+    /// Whether the pod exited with code 0.
     pub well: bool,
 }
 
 impl PodEnding {
-    /// In one line, with its last output.
+    /// Description with the last output, in one line.
     pub(super) fn words(&self, last: &str) -> String {
         let lines: Vec<&str> = last
             .lines()
@@ -112,7 +112,7 @@ impl PodEnding {
         }
     }
 
-    /// One that was not in order.
+    /// Creates an ending that was a failure.
     pub(super) fn of(how: impl Into<String>) -> PodEnding {
         PodEnding {
             how: how.into(),
@@ -122,15 +122,15 @@ impl PodEnding {
     }
 }
 
-/// How a pod ended, once it has, in the cluster's words.
+/// Returns how a pod ended, in the words of the cluster. `None` if it has not ended.
 pub(super) fn ending(pod: &Pod) -> Option<PodEnding> {
     if let Some(message) = condition(pod, "DisruptionTarget", "True") {
         return Some(PodEnding::of(format!(
-            "the cluster took it away: {message}"
+            "the cluster evicted the pod: {message}"
         )));
     }
     if pod.metadata.deletion_timestamp.is_some() {
-        return Some(PodEnding::of("somebody deleted the pod"));
+        return Some(PodEnding::of("the pod was deleted"));
     }
     if let Some(ended) = container(pod).and_then(|state| state.terminated.as_ref()) {
         let begin = if ended.message.len() >= MESSAGE_BYTES {
@@ -153,15 +153,15 @@ fn exit(ended: &Terminated) -> String {
     let code = ended.exit_code;
     match (ended.reason.as_str(), code) {
         ("OOMKilled", _) => {
-            format!("it needed more memory than its limit (OOMKilled, exit code {code})")
+            format!("memory limit exceeded (OOMKilled, exit code {code})")
         }
-        (_, 137) => format!("it was killed (exit code {code})"),
+        (_, 137) => format!("killed (exit code {code})"),
         ("Error" | "Completed" | "", _) => format!("exit code {code}"),
         (reason, _) => format!("{reason}, exit code {code}"),
     }
 }
 
-/// Ours: a mesh may have put others into the pod, and they are listed by name.
+/// State of our container. It is found by name, because a service mesh may have added other containers.
 fn container(pod: &Pod) -> Option<&ContainerState> {
     let all = &pod.status.container_statuses;
     all.iter()
@@ -169,7 +169,7 @@ fn container(pod: &Pod) -> Option<&ContainerState> {
         .map(|container| &container.state)
 }
 
-/// What a condition says where it has this status.
+/// Reason and message of a condition with this status.
 fn condition(pod: &Pod, kind: &str, status: &str) -> Option<String> {
     let mut conditions = pod.status.conditions.iter();
     let met = conditions.find(|condition| condition.kind == kind && condition.status == status)?;
@@ -184,27 +184,28 @@ fn joined(reason: &str, message: &str) -> String {
         .join(": ")
 }
 
-/// Waits for all pods of a Job, and knows when that is in vain.
+/// Waits for all pods of a Job, and detects when waiting is pointless.
 #[derive(Debug)]
 pub(super) struct Barrier {
     wanted: u32,
     image: String,
-    /// Which trouble there is, how many pods there were, and since when both are so.
+    /// Kind of the current trouble, the number of pods, and the time since both are unchanged.
     trouble: Option<(&'static str, usize, Duration)>,
 }
 
-/// What is to be done.
+/// The next action.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PodStep {
-    /// Look again; how far it is, in words.
+    /// List the pods again later. The text describes the progress.
     Wait(String),
-    /// All are running, in the order of their index.
+    /// All pods are running, in the order of their index.
     Open(Vec<PodView>),
     /// Give up.
     Broken(Error),
 }
 
-/// How long all pods together may take: large images over slow lines, nodes that are only just being added.
+/// Timeout for all pods to run. Large images may be pulled over slow lines, and new nodes may still be
+/// joining.
 pub(super) const OPEN_MAX: Duration = Duration::from_secs(300);
 
 impl Barrier {
@@ -216,7 +217,8 @@ impl Barrier {
         }
     }
 
-    /// What follows from the pods seen `now`, which is the time since the Job was made, and from why the cluster made no more of them.
+    /// Returns the next action. `now` is the time since the Job was created, and `refusal` is why the cluster
+    /// created no more pods.
     pub(super) fn step(
         &mut self,
         now: Duration,
@@ -238,8 +240,10 @@ impl Barrier {
             }
             Some(trouble) => PodStep::Wait(format!("{words}: {}", trouble.error)),
             None if now > OPEN_MAX => {
-                let error = Error::new(format!("after {} s {words}", now.as_secs()));
-                PodStep::Broken(error.help("kubectl get pods and kubectl get events tell more"))
+                let error = Error::new(format!("timeout after {} s: {words}", now.as_secs()));
+                PodStep::Broken(
+                    error.help("for details, run: kubectl get pods, kubectl get events"),
+                )
             }
             None => {
                 self.trouble = None;
@@ -248,7 +252,7 @@ impl Barrier {
         }
     }
 
-    /// Whether a trouble has been there for as long as it may, without anything moving.
+    /// Whether a trouble has lasted as long as its patience allows, without any progress.
     fn lasts(&mut self, trouble: &Trouble, pods: usize, now: Duration) -> bool {
         let since = match self.trouble {
             Some((kind, of, since)) if kind == trouble.kind && of == pods => since,
@@ -260,14 +264,15 @@ impl Barrier {
 
     fn worst(&self, pods: &[PodView], refusal: Option<&str>) -> Option<Trouble> {
         let of_pods = pods.iter().filter_map(|pod| self.trouble_of(pod, pods));
-        // The Job tries again after 1, 2, 4 s and so on: a namespace just made has no service account yet, a quota has room again.
+        // The Job controller retries after 1, 2, 4 s and so on. A new namespace may not have its service
+        // account yet, or a quota may have room again.
         let patience = Duration::from_secs(15);
         let refused = refusal
             .filter(|_| (pods.len() as u64) < u64::from(self.wanted))
             .map(|message| Trouble {
                 kind: "refused",
                 patience,
-                error: refused("its pods", message),
+                error: refused("create the pods", message),
             });
         of_pods
             .chain(refused)
@@ -282,19 +287,19 @@ impl Barrier {
                 "ended",
                 0,
                 Error::new(format!(
-                    "{name} on {node} ended before it got any load: {how}"
+                    "{name} on {node} exited before it received load: {how}"
                 )),
             ),
             PodState::ImageMissing(reason, message) => {
                 let image = &self.image;
                 let error = Error::new(format!(
-                    "the image {image:?} cannot be had by {name}: {reason}: {message}"
+                    "{name} cannot pull the image {image:?}: {reason}: {message}"
                 ));
                 let error = error.help(match reason.as_str() {
-                    "InvalidImageName" => "an image is named as registry/name:tag, in lower case",
-                    _ => "is the name right, and may the nodes pull it? The Dockerfile makes it",
+                    "InvalidImageName" => "expected registry/name:tag, in lower case",
+                    _ => "check the image name and the nodes' pull permissions; build the image with the Dockerfile",
                 });
-                // A registry may be busy for once; the node tries again after ten seconds.
+                // A registry may be busy for a moment. The node tries again after ten seconds.
                 let patience_s =
                     if matches!(reason.as_str(), "InvalidImageName" | "ErrImageNeverPull") {
                         0
@@ -307,7 +312,7 @@ impl Barrier {
                 "not created",
                 3,
                 Error::new(format!(
-                    "{name} on {node} cannot be made: {reason}: {message}"
+                    "{name} on {node} cannot be created: {reason}: {message}"
                 )),
             ),
             PodState::Unscheduled(message) => {
@@ -319,8 +324,8 @@ impl Barrier {
                     "{count} of {} without a node: {message}",
                     many(self.wanted.into(), "pod")
                 ))
-                .help("fewer pods, smaller resources, or another node_selector: kubectl describe nodes");
-                // A pod that leaves may make room, such as one of the run before.
+                .help("use fewer pods, smaller resources or another node_selector; check with: kubectl describe nodes");
+                // A pod that ends may make room, such as a pod of the previous run.
                 ("unschedulable", 10, error)
             }
         };
@@ -332,25 +337,25 @@ impl Barrier {
     }
 }
 
-/// That the cluster does not take something.
+/// Error for a request that the cluster rejects. `what` is a verb with its object.
 pub(super) fn refused(what: &str, message: &str) -> Error {
-    let error = Error::new(format!("the cluster refuses {what}: {message}"));
+    let error = Error::new(format!("the cluster refused to {what}: {message}"));
     match message.contains("exceeded quota") {
         true => {
-            error.help("fewer pods or smaller resources, or a larger quota: kubectl describe quota")
+            error.help("use fewer pods, smaller resources or a larger quota; check with: kubectl describe quota")
         }
         false => error,
     }
 }
 
-/// What is wrong, and how long it may be.
+/// A problem with pods, and how long it may last.
 struct Trouble {
     kind: &'static str,
     patience: Duration,
     error: Error,
 }
 
-/// `6 of 8 pods running, 1 being made, 1 without a node`.
+/// `6 of 8 pods running, 1 being created, 1 without a node`.
 fn words(wanted: u32, pods: &[PodView]) -> String {
     let count = |of: fn(&PodState) -> bool| pods.iter().filter(|pod| of(&pod.state)).count();
     let running = count(|state| *state == PodState::Running);
@@ -364,10 +369,10 @@ fn words(wanted: u32, pods: &[PodView]) -> String {
         many(wanted.into(), "pod")
     )];
     let others = [
-        (made, "being made"),
+        (made, "being created"),
         (unscheduled, "without a node"),
-        (ended, "ended"),
-        (missing, "not there yet"),
+        (ended, "exited"),
+        (missing, "not created yet"),
     ];
     parts.extend(
         others
@@ -378,26 +383,29 @@ fn words(wanted: u32, pods: &[PodView]) -> String {
     parts.join(", ")
 }
 
-// The Job: what is asked of the cluster, and nothing else is made there.
+// The Job, which is the only object created in the cluster.
 //
-// One pod for each completion index, none of which is ever replaced: a generator that comes later has missed the begin. One that fails
-// leaves the others alone (`backoffLimitPerIndex`). All of it goes away by itself: a pod ends with its stdin, the Job is deleted some
-// time after its last pod has ended, and whatever goes wrong with that, there is a deadline.
+// There is one pod for each completion index. Pods are never replaced, because a generator that starts later
+// has missed the beginning. A pod that fails does not affect the others (`backoffLimitPerIndex`). Everything
+// disappears without our help: a pod ends with its stdin, and the Job is deleted some time after its last pod
+// has ended. If either fails, there is a deadline.
 
-/// The name of the container that is attached to.
+/// Name of the container that is attached to.
 pub(super) const CONTAINER: &str = "generator";
-/// How long a Job stays when all its pods have ended and nobody has deleted it.
+/// How long a Job stays after all its pods have ended, unless it is deleted earlier.
 const KEPT_SECONDS: u32 = 30;
-/// How long pods live at most, whatever happens: longer than any run, and not for ever. A node that lost its cluster keeps to it, too.
+/// Maximum lifetime of pods in any case. Longer than any run, but finite. A node that lost its cluster
+/// enforces it, too.
 const LIFE_SECONDS_MAX: u32 = 24 * 3600;
-/// How long a pod that is deleted has to end by itself; it does so at once.
+/// How long a deleted pod may take to end before it is killed. It ends at once.
 const GRACE_SECONDS: u32 = 2;
-/// The user that the image has, which has no rights on the nodes.
+/// User ID in the image, which has no rights on the nodes.
 const USER: u32 = 65532;
-/// What of a run's name becomes part of the Job's; with what stands around it and an index it is a host name of under 63 letters.
+/// Maximum number of letters of the run's name in the name of the Job. With prefix, suffix and index this
+/// gives a host name of under 63 letters.
 const RUN_LETTERS_MAX: usize = 30;
 
-/// A unique name of a Job: `proofload-RUN-RANDOM`, a DNS label whatever the run is called.
+/// Returns a unique name of a Job: `proofload-RUN-RANDOM`. It is a DNS label for every name of a run.
 pub(super) fn name(run: &str, random: u32) -> String {
     match slug(run, RUN_LETTERS_MAX).as_str() {
         "" => format!("proofload-{random:08x}"),
@@ -405,7 +413,7 @@ pub(super) fn name(run: &str, random: u32) -> String {
     }
 }
 
-/// The Job as the API takes it: of this name, for a run of that name, with these arguments of the program.
+/// Returns the Job as the API takes it. `arguments` are those passed to the program.
 pub(super) fn manifest(name: &str, run: &str, cluster: &Kubernetes, arguments: &[&str]) -> Value {
     let labels = json!({
         "app.kubernetes.io/name": "proofload",
@@ -422,9 +430,9 @@ pub(super) fn manifest(name: &str, run: &str, cluster: &Kubernetes, arguments: &
         "image": cluster.image,
         "args": arguments,
         "stdin": true,
-        // Its stdin ends with the first connection, and does not wait for another.
+        // Stdin ends with the first connection and does not wait for another.
         "stdinOnce": true,
-        // Its last output comes with its state, so that no right to read logs is needed.
+        // The last output is reported with the state, so that no permission to read logs is needed.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "resources": { "requests": cluster.resources, "limits": cluster.resources },
         "securityContext": {

@@ -1,4 +1,4 @@
-//! An agent on another machine, as its channel shows it: requests go in, a thread reads what comes out.
+//! Connection to an agent over its channel. Requests are written by the caller, and a thread reads responses.
 
 use std::any::Any;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -14,27 +14,27 @@ use serde::de::DeserializeOwned;
 use crate::Channel;
 use crate::protocol::{AgentRequest, AgentResponse};
 
-/// Messages that may wait to be taken in; with more their readers wait.
+/// Maximum number of queued messages. Readers wait while the queue is full.
 pub(crate) const QUEUE_MAX: usize = 1024;
 
-/// A channel with an agent at its other end. Dropping it closes it, which ends the agent.
+/// A channel with an agent at its other end. Dropping it closes the channel, which ends the agent.
 pub(crate) struct AgentConnection {
-    /// Where the agent runs, as people know it: `local`, `ssh://bench-1`.
+    /// Location of the agent as shown to users: `local`, `ssh://bench-1`.
     pub name: String,
-    /// Number of its process, where that is a child of ours.
+    /// Process ID, if the agent is a child of this process.
     pub process: Option<u32>,
     input: Arc<AgentStdin>,
-    /// After the input: it may end the other side by force.
+    /// Declared after the input and so dropped later, because it may end the other side by force.
     _keeper: Mutex<Box<dyn Any + Send>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct FrameMessage {
-    /// The number that its reader was given.
+    /// Number of the channel, as passed to its reader.
     pub from: u64,
-    /// When its first byte came, by our clock.
+    /// When the first byte arrived, by our clock.
     pub at_ns: u64,
-    /// `None` is the end.
+    /// `None` is the end of the channel.
     pub response: io::Result<Option<AgentResponse>>,
 }
 
@@ -47,7 +47,8 @@ impl std::fmt::Debug for AgentConnection {
 }
 
 impl AgentConnection {
-    /// From now on responses are read, on a thread that ends with the channel, and the agent gets heartbeats.
+    /// Opens a connection. Responses are read on a thread that ends with the channel, and the agent gets
+    /// heartbeats.
     pub fn open(
         channel: Channel,
         number: u64,
@@ -75,10 +76,11 @@ impl AgentConnection {
         })
     }
 
-    /// Sends a request. An agent that reads no more has ended, or its channel has: the other end says why, in better words.
+    /// Sends a request. A broken pipe is not an error: the agent or its channel has ended, and the output
+    /// reports the reason more precisely.
     ///
     /// # Errors
-    /// If the request is too long, or the channel takes nothing any more.
+    /// If the request is too long, or the channel accepts no more data.
     pub fn send(&self, request: &AgentRequest) -> io::Result<()> {
         match self.input.send(request) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
@@ -86,7 +88,7 @@ impl AgentConnection {
         }
     }
 
-    /// Ends the agent, which may have ended already.
+    /// Ends the agent, unless it has already ended.
     pub fn end(&self) {
         let _ = self.input.send(&AgentRequest::End);
         *self.input.lock() = None;
@@ -95,7 +97,7 @@ impl AgentConnection {
 
 fn listen(mut output: impl BufRead, from: u64, to: &SyncSender<FrameMessage>) {
     loop {
-        // A long frame takes time to read.
+        // The time is taken before the frame is read, because a long frame takes time.
         let filled = output.fill_buf().map(drop);
         let at_ns = monotonic_ns();
         let response = filled.and_then(|()| read(&mut output));
@@ -116,7 +118,7 @@ fn listen(mut output: impl BufRead, from: u64, to: &SyncSender<FrameMessage>) {
 
 type BoxedWriter = Box<dyn Write + Send>;
 
-/// The stdin of an agent, written to by whole frames; nothing once it is closed.
+/// Stdin of an agent. Accepts whole frames, and ignores them after it is closed.
 pub(crate) struct AgentStdin(Mutex<Option<BoxedWriter>>);
 
 impl AgentStdin {
@@ -130,30 +132,34 @@ impl AgentStdin {
             .map_or(Ok(()), |writer| write(writer.as_mut(), request))
     }
 
-    /// Sends a heartbeat, unless a request is being sent right now, which says as much for however long that takes.
+    /// Sends a heartbeat. Skips it while a request is being sent, because the bytes of the request have the
+    /// same effect.
     pub fn beat(&self) {
         if let Ok(mut input) = self.0.try_lock()
             && let Some(writer) = input.as_mut()
         {
-            // That it is gone is known from its other end, in better words.
+            // An error is ignored, because the output reports the reason more precisely.
             let _ = write(writer.as_mut(), &AgentRequest::Heartbeat);
         }
     }
 }
 
-// One JSON value a line, and nothing else: read with a limit, written in one piece.
+// A frame is one JSON value on one line. It is read with a size limit and written in one piece.
 //
-// Lines, because what comes first from another machine may be a greeting for people, and an error should show it.
+// The format is lines, because another machine may first print a greeting, which an error should show.
 
-/// The longest frame, in bytes: a load with a large table of values, or a slice with thousands of requests.
+/// Maximum size of a frame in bytes. Long frames are loads with a large table of values, and slices with
+/// thousands of requests.
 const FRAME_BYTES_MAX: u64 = 256 << 20;
-/// How much of a frame that is not understood an error shows.
+/// Number of characters of an invalid frame that an error shows.
 const SHOWN_CHARS: usize = 80;
 
-/// Reads the next frame; `None` at the end. Memory grows with what comes, up to the limit. An empty line is no frame.
+/// Reads the next frame, or returns `None` at the end. Memory grows with the bytes received, up to the limit.
+/// Empty lines are skipped.
 ///
 /// # Errors
-/// If it cannot be read, is too long, cut off, or not what was expected: with its beginning.
+/// If the frame cannot be read, is too long, cut off, or not a value of the expected type. The error shows
+/// the beginning of the frame.
 pub(crate) fn read<T: DeserializeOwned>(input: &mut impl BufRead) -> io::Result<Option<T>> {
     read_up_to(input, FRAME_BYTES_MAX)
 }
@@ -176,7 +182,7 @@ fn read_up_to<T: DeserializeOwned>(
             Some(_) if length as u64 == bytes_max => {
                 return Err(unfit(
                     &line,
-                    &format!("a message of over {bytes_max} bytes"),
+                    &format!("a message exceeds {bytes_max} bytes"),
                 ));
             }
             Some(_) => {
@@ -189,16 +195,16 @@ fn read_up_to<T: DeserializeOwned>(
     }
     serde_json::from_slice(&line)
         .map(Some)
-        .map_err(|error| unfit(&line, &format!("not understood ({error})")))
+        .map_err(|error| unfit(&line, &format!("invalid message ({error})")))
 }
 
-/// Writes a value as a frame, at once.
+/// Writes a value as a frame and flushes the output.
 pub(crate) fn write(output: &mut (impl Write + ?Sized), value: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(value).map_err(io::Error::from)?;
     line.push(b'\n');
     if line.len() as u64 > FRAME_BYTES_MAX {
         let problem = format!(
-            "a message of {} bytes is too long, at most {FRAME_BYTES_MAX}",
+            "a message of {} bytes: must be at most {FRAME_BYTES_MAX}",
             line.len()
         );
         return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
@@ -222,12 +228,14 @@ fn unfit(line: &[u8], problem: &str) -> io::Error {
     )
 }
 
-// Heartbeats: here a thread that sends them, there the time since the last byte came. A network that is cut ends no connection.
+// Heartbeats. A thread on this side sends them, and the agent measures the time since the last byte arrived.
+// A network that is cut does not end connections.
 
-/// How often agents get one. An agent that gets nothing for [`crate::AgentHost::timeout`] ends.
+/// Interval between heartbeats. An agent ends if it receives nothing for [`crate::AgentHost::timeout`].
 const EVERY: Duration = Duration::from_secs(10);
 
-/// A thread that sends heartbeats to all that it knows, whatever else is done or waited for. It ends when this is dropped.
+/// A thread that sends heartbeats to all registered agents, independent of other work. Dropping this value
+/// ends the thread.
 #[derive(Debug)]
 pub(crate) struct Heartbeat {
     inputs: Arc<Mutex<Vec<Weak<AgentStdin>>>>,
@@ -259,7 +267,7 @@ impl Heartbeat {
         Ok(Heartbeat { inputs, _ended })
     }
 
-    /// From now on this one gets them, too, until it is dropped.
+    /// Sends heartbeats to this input, too, until the input is dropped.
     pub fn include(&self, input: &Arc<AgentStdin>) {
         self.inputs
             .lock()
@@ -268,12 +276,13 @@ impl Heartbeat {
     }
 }
 
-/// When bytes last came, by our clock; 0 before the first. Before that an agent may wait for long: others are still being made ready.
+/// When the last byte arrived, by our clock. 0 before the first byte: an agent may wait long for it, while
+/// other generators are prepared.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LastByte(Arc<AtomicU64>);
 
 impl LastByte {
-    /// How much of a timeout is left.
+    /// Returns the remaining part of a timeout.
     pub fn left(&self, timeout: Duration, now_ns: u64) -> Duration {
         match self.0.load(Ordering::Relaxed) {
             0 => timeout,
@@ -286,7 +295,8 @@ impl LastByte {
     }
 }
 
-/// An input that is watched. Each piece counts and not each frame: a long one takes time to come.
+/// An input that records when bytes arrive. Each piece counts instead of each frame, because a long frame
+/// takes time to arrive.
 pub(super) struct WatchedInput<R> {
     pub input: R,
     pub last: LastByte,
@@ -333,7 +343,7 @@ mod tests {
         assert_eq!(error(b"[1"), "a message was cut off after 2 bytes: \"[1\"");
         let greeting = error(b"Welcome to Debian!\n");
         assert!(greeting.contains("\"Welcome to Debian!\""), "{greeting}");
-        assert!(error(&[b'1'; 500]).starts_with("a message of over 40 bytes: \"1111"));
+        assert!(error(&[b'1'; 500]).starts_with("a message exceeds 40 bytes: \"1111"));
     }
 
     proptest! {
@@ -377,7 +387,7 @@ mod tests {
         };
         let heartbeat = Heartbeat::every(Duration::from_millis(1)).unwrap();
         let ((one, mut first), (other, mut second), (busy, _unread)) = (piped(), piped(), piped());
-        // A long request is being written to it, for which no other waits.
+        // A long request is being written to `busy`. The other agents do not wait for it.
         let _writing = busy.lock();
         [&busy, &one, &other]
             .into_iter()
@@ -409,7 +419,7 @@ mod tests {
             [5_060, 9_000].map(|s| last.left(timeout, s * S)),
             [Duration::ZERO; 2]
         );
-        // Another thread may have read the clock before it came.
+        // Another thread may have read the clock before the byte arrived.
         assert_eq!(last.left(timeout, 4_999 * S), timeout);
         let mut input = WatchedInput {
             input: &b"[1]\n[2"[..],

@@ -1,10 +1,11 @@
-//! Why a machine was not had by SSH, and what helps. OpenSSH's own words are shown: whoever looks them up finds them.
+//! Errors for machines that SSH cannot use, with hints. They include the messages of OpenSSH, so that users
+//! can search for them.
 
 use crate::Error;
 use crate::channel::last;
 use crate::ssh::Destination;
 
-/// From how `ssh` ended before anything was answered; `came` is what was printed instead of an answer.
+/// Error for an `ssh` that ended before the first answer. `came` is the output printed instead of an answer.
 pub(super) fn of_login(to: &Destination, lines: &[String], came: &[String]) -> Error {
     let has = |parts: &[&str]| {
         lines
@@ -15,28 +16,26 @@ pub(super) fn of_login(to: &Destination, lines: &[String], came: &[String]) -> E
     let (words, typed) = (last(lines), to.typed());
     if has(&["REMOTE HOST IDENTIFICATION HAS CHANGED"]).is_some() {
         let offending = has(&["Offending "]).unwrap_or(&words);
-        return to.error(format!("its host key is not the one that is known here: {offending}")).help(format!(
-            "if it was set up anew, forget the old key (ssh-keygen -R HOST) and compare the new one: ssh {typed}"
+        return to.error(format!("its host key has changed: {offending}")).help(format!(
+            "if the host was reinstalled, remove the old key (ssh-keygen -R HOST) and verify the new one: ssh {typed}"
         ));
     }
     if has(&["Host key verification failed", "host key is known for"]).is_some() {
         return to
-            .error(format!(
-                "its host key is not known here, so that anybody might be answering: {words}"
-            ))
+            .error(format!("its host key is not in known_hosts: {words}"))
             .help(format!(
-                "compare the key's fingerprint once, by hand: ssh {typed}"
+                "log in once by hand to verify its fingerprint: ssh {typed}"
             ));
     }
     if let Some(words) = has(&["Could not resolve hostname"]) {
         return to
             .error(format!("no such host: {words}"))
-            .help("names are looked up as ssh does, in ~/.ssh/config first");
+            .help("check the name; ssh looks it up in ~/.ssh/config first");
     }
     if has(&["Permission denied (", "Too many authentication failures"]).is_some() {
-        return to.error(format!("it accepts none of our keys: {words}")).help(format!(
-            "nobody is asked for a password in a run: have a key that works without (ssh-add, IdentityFile in ~/.ssh/config) \
-             and try: ssh -o BatchMode=yes {typed} true"
+        return to.error(format!("authentication failed: {words}")).help(format!(
+            "passwords are not supported during a run: use a key without a prompt (ssh-add, IdentityFile in ~/.ssh/config) and \
+             check with: ssh -o BatchMode=yes {typed} true"
         ));
     }
     if has(&[
@@ -47,47 +46,50 @@ pub(super) fn of_login(to: &Destination, lines: &[String], came: &[String]) -> E
     ])
     .is_some()
     {
-        return to.error(format!("not reached: {words}")).help(to.try_it());
+        return to
+            .error(format!("cannot connect: {words}"))
+            .help(to.try_it());
     }
     if !came.is_empty() {
         return no_shell(to, &last(came));
     }
-    ended(to, "at the login", &words)
+    ended(to, "during login", &words)
 }
 
-/// What answers is no shell.
+/// Error for output that does not come from a shell.
 pub(super) fn no_shell(to: &Destination, words: &str) -> Error {
-    to.error(format!("no shell that runs commands: it said {words:?}")).help(format!(
-        "the account needs a login shell and no forced command; see what this prints: ssh {} sh -c date",
+    to.error(format!("no usable shell; the output was {words:?}")).help(format!(
+        "the account needs a login shell and no forced command; check the output of: ssh {} sh -c date",
         to.typed()
     ))
 }
 
-/// The connection, or what ran there, ended.
+/// Error for a connection, or a remote command, that ended.
 pub(super) fn ended(to: &Destination, at: &str, words: &str) -> Error {
     to.error(format!(
-        "ended {at}{}{words}",
+        "the connection closed {at}{}{words}",
         if words.is_empty() { "" } else { ": " }
     ))
 }
 
-/// From how a try of the program ended: its exit status as a shell has it, and what was said.
+/// Error for a failed trial run of the program: `status` is its exit status as reported by a shell, and
+/// `lines` is its output.
 pub(super) fn of_try(to: &Destination, file: &str, status: &str, lines: &[String]) -> Error {
     let said = |part: &str| lines.iter().any(|line| line.contains(part));
     let words = last(lines);
     let words = if words.is_empty() {
-        format!("it ended with exit status {status}")
+        format!("exit status {status}")
     } else {
         words
     };
-    let error = to.error(format!("{file} does not run there: {words}"));
+    let error = to.error(format!("cannot run {file}: {words}"));
     if said("Permission denied") {
         error.help(
-            "its file system may be mounted noexec: have XDG_CACHE_HOME, set for that account, name a folder elsewhere",
+            "its file system may be mounted noexec: set XDG_CACHE_HOME to another folder for that account",
         )
     } else if said("GLIBC") || said("error while loading shared libraries") || status == "127" {
         error.help(
-            "its libraries are too old or others: name a program that needs none (`generators.program`), from a release or `make dist`",
+            "its system libraries are incompatible: use a statically linked program (`generators.program`), from a release or `make dist`",
         )
     } else {
         error
@@ -115,28 +117,28 @@ mod tests {
             ),
             (
                 "ssh: connect to host 10.0.0.9 port 22: Connection timed out",
-                "not reached: ssh: connect",
+                "cannot connect: ssh: connect",
             ),
             (
                 "kex_exchange_identification: read: Connection reset by peer",
-                "ended at the login: kex_",
+                "the connection closed during login: kex_",
             ),
             (
                 "No ED25519 host key is known for h and you have requested strict checking.\nHost key verification failed.",
-                "its host key is not known here",
+                "its host key is not in known_hosts: ",
             ),
             (
                 "Authorised use only\nroot@h: Permission denied (publickey).",
-                "it accepts none of our keys: Authorised use only; root@h",
+                "authentication failed: Authorised use only; root@h",
             ),
             (
                 "channel 0: open failed: connect failed: Connection refused\nstdio forwarding failed\nConnection closed by UNKNOWN port 65535",
-                "not reached: channel 0",
+                "cannot connect: channel 0",
             ),
             (
                 "@@@@\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n@@@@\nOffending ED25519 key in /root/.ssh/known_hosts:7\n\
                  Host key for h has changed and you have requested strict checking.\nHost key verification failed.",
-                "its host key is not the one that is known here: Offending ED25519 key in /root/.ssh/known_hosts:7",
+                "its host key has changed: Offending ED25519 key in /root/.ssh/known_hosts:7",
             ),
         ];
         for (text, start) in cases {
@@ -151,7 +153,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .starts_with("ssh://me@h:22: no shell that runs commands"),
+                .starts_with("ssh://me@h:22: no usable shell"),
             "{error}"
         );
         assert!(
@@ -176,9 +178,6 @@ mod tests {
         assert!(help("126", "sh: 63: /f: Permission denied").contains("noexec"));
         assert_eq!(help("132", "Illegal instruction"), "");
         let silent = of_try(&to("h"), "/f", "139", &[]).to_string();
-        assert_eq!(
-            silent,
-            "ssh://h: /f does not run there: it ended with exit status 139"
-        );
+        assert_eq!(silent, "ssh://h: cannot run /f: exit status 139");
     }
 }

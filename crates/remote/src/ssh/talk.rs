@@ -1,4 +1,4 @@
-//! The dialogue with another machine's shell, over one connection of the system's `ssh`.
+//! The dialogue with the shell of another machine, over one connection of the system's `ssh`.
 //!
 //! ```text
 //! ssh … HOST  exec sh -c 'eval "$(head -c 4200)"'
@@ -7,9 +7,10 @@
 //! ──► the program, 14000000 bytes         ◄── MARK done put
 //! ──► run 'generate'                      from here on stdin and stdout are the program's
 //! ```
-//! The one command line is a word that every login shell takes apart alike, csh and fish too; everything else goes over stdin. The next
-//! thing is said only when the last one was answered, so that no command there can have read too much. Lines without the mark are what
-//! start files print, and are passed over.
+//! The command line is quoted so that every login shell parses it the same way, including csh and fish.
+//! Everything else is sent over stdin. The next message is sent only after the last one was answered, so that
+//! no remote command can have read too much. Lines without the mark are output of start files, and are
+//! skipped.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, ErrorKind, Read, Write};
@@ -26,30 +27,31 @@ use crate::ssh::{Destination, fault, quoted};
 use crate::{Channel, Error, Program};
 
 const SCRIPT: &str = include_str!("there.sh");
-/// For a login, and for whatever is asked afterwards.
+/// Timeout for the login, and for each later answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// For what is still on its way of a program that is all given, over a slow line, and to check it. A line that is dead ends sooner.
+/// Timeout for the end of a copy: the last bytes of the program may still be on their way over a slow line,
+/// and are then checked. A dead connection ends sooner.
 const COPY_PATIENCE: Duration = Duration::from_secs(180);
-/// What may be printed that is no answer.
+/// Maximum size of output that is not an answer.
 const FOREIGN_BYTES_MAX: usize = 1 << 20;
 
-/// A shell there that waits for orders.
+/// A remote shell that waits for commands.
 #[derive(Debug)]
 pub(super) struct Talk {
     pub(super) destination: Destination,
-    // First, so that it is closed before the process is waited for.
+    // First, so that it is closed before waiting for the process.
     input: Patient,
     output: ChildStdout,
     connection: SshProcess,
     words: LastLines,
     mark: String,
-    /// What was read and is no whole line yet.
+    /// Bytes received after the last complete line.
     rest: Vec<u8>,
     foreign: Vec<String>,
     foreign_bytes: usize,
 }
 
-/// At what an answer is waited for.
+/// The step whose answer is awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TalkStep {
     Login,
@@ -61,10 +63,10 @@ pub(super) enum TalkStep {
 impl TalkStep {
     fn words(self) -> &'static str {
         match self {
-            TalkStep::Login => "at the login",
+            TalkStep::Login => "during login",
             TalkStep::Folder => "before the program was copied",
-            TalkStep::Copy => "while the program was copied",
-            TalkStep::Try => "when the program was tried",
+            TalkStep::Copy => "while the program was being copied",
+            TalkStep::Try => "during the trial run of the program",
         }
     }
 
@@ -77,7 +79,7 @@ impl TalkStep {
     }
 }
 
-/// A line with our mark: its first word, and what follows.
+/// A line with our mark: its first word, and the rest.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MarkedLine {
     pub(super) what: String,
@@ -85,7 +87,7 @@ pub(super) struct MarkedLine {
 }
 
 impl Talk {
-    /// Logs in and has the script run there. Its first answer is not read yet.
+    /// Logs in and starts the script. Its first answer is not read yet.
     pub(super) fn begin(destination: Destination, program: &Program) -> Result<Talk, Error> {
         let mark = format!("pl{:016x}", RandomState::new().build_hasher().finish());
         let script = format!(
@@ -95,8 +97,8 @@ impl Talk {
         );
         let failed = |source: io::Error| {
             destination
-                .error(format!("ssh cannot be started: {source}"))
-                .help("install OpenSSH's client, the command ssh")
+                .error(format!("cannot start ssh: {source}"))
+                .help("install the OpenSSH client")
         };
         let mut child = command(&destination, script.len())
             .spawn()
@@ -107,7 +109,7 @@ impl Talk {
             .zip(child.stdout.take())
             .zip(child.stderr.take());
         let connection = SshProcess(Arc::new(Mutex::new(child)));
-        let missing = || failed(io::Error::other("it has no stdin, stdout or stderr"));
+        let missing = || failed(io::Error::other("stdin, stdout or stderr is missing"));
         let ((stdin, output), stderr) = ends.ok_or_else(missing)?;
         let input = Patient::new(stdin).map_err(failed)?;
         let words = LastLines::of(stderr).map_err(failed)?;
@@ -123,22 +125,22 @@ impl Talk {
             foreign,
             foreign_bytes: 0,
         };
-        // Where this fails, the connection has ended, and reading tells how.
+        // An error means that the connection has ended. Reading then returns the reason.
         let _ = talk.input.write_all(script.as_bytes());
         Ok(talk)
     }
 
-    /// Gives an order, one line. Where nobody takes it any more, reading the answer tells why.
+    /// Sends a command as one line. Errors are ignored, because reading the answer then returns the reason.
     pub(super) fn send(&mut self, line: &str) {
         let _ = writeln!(self.input, "{line}");
     }
 
-    /// Gives bytes after an order, as far as they are taken.
+    /// Sends the data of a command. Returns false if the connection has ended.
     pub(super) fn send_bytes(&mut self, bytes: &[u8]) -> bool {
         self.input.write_all(bytes).is_ok()
     }
 
-    /// The next line with our mark.
+    /// Reads the next line with our mark.
     pub(super) fn receive(&mut self, at: TalkStep) -> Result<MarkedLine, Error> {
         let deadline = Instant::now() + at.patience();
         loop {
@@ -157,10 +159,10 @@ impl Talk {
         }
     }
 
-    /// Has the shell there become the program. What follows on both ends is its own.
+    /// Replaces the remote shell with the program. From then on stdin and stdout belong to the program.
     pub(super) fn become_program(mut self, arguments: &[&str]) -> Channel {
         let words: Vec<String> = arguments.iter().map(|argument| quoted(argument)).collect();
-        // From now on stderr is the program's, and what the login said belongs to nothing.
+        // From now on stderr belongs to the program. Messages of the login are discarded.
         self.words.forget();
         self.send(&format!("run {}", words.join(" ")));
         let Talk {
@@ -181,7 +183,7 @@ impl Talk {
         Channel::new(destination.name(), input, output, connection)
     }
 
-    /// Why it ended.
+    /// Error for a connection that has ended.
     fn end(&self, at: TalkStep) -> Error {
         let lines = self.words.lines();
         if at == TalkStep::Login {
@@ -190,7 +192,7 @@ impl Talk {
         fault::ended(&self.destination, at.words(), &last(&lines))
     }
 
-    /// The next line, without its end; `None` at the end of the output.
+    /// Reads the next line without its newline. Returns `None` at the end of the output.
     fn line(&mut self, deadline: Instant, at: TalkStep) -> Result<Option<Vec<u8>>, Error> {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
@@ -208,7 +210,7 @@ impl Talk {
             if !self.has_output_until(deadline) {
                 let (to, seconds, at) = (&self.destination, at.patience().as_secs(), at.words());
                 return Err(to
-                    .error(format!("no answer within {seconds} s {at}"))
+                    .error(format!("no response within {seconds} s {at}"))
                     .help(to.try_it()));
             }
             let mut read = [0; 4096];
@@ -221,7 +223,7 @@ impl Talk {
         }
     }
 
-    /// Whether there is something to read, be it the end, before the time is up.
+    /// Whether data or the end of the output is available before the deadline.
     fn has_output_until(&self, deadline: Instant) -> bool {
         let ready = retry_on_intr(|| {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -231,13 +233,13 @@ impl Talk {
             };
             poll(&mut [PollFd::new(&self.output, PollFlags::IN)], Some(&left))
         });
-        // Where that fails, reading says what is wrong.
+        // If polling fails, reading returns the error.
         ready != Ok(0)
     }
 }
 
 fn marked(line: &[u8], mark: &str) -> Option<MarkedLine> {
-    // A start file may print without ending its line.
+    // A start file may print a line without a newline.
     let text = String::from_utf8_lossy(line);
     let (_, marked) = text.split_once(mark)?;
     let (what, text) = marked
@@ -250,42 +252,42 @@ fn marked(line: &[u8], mark: &str) -> Option<MarkedLine> {
     })
 }
 
-// One process of this system's `ssh`: how it is asked, how its end is told, and that it does not stay.
+// One process of the system's `ssh`: its options, its exit status, and its end.
 
-/// What is asked of every connection, whatever `~/.ssh/config` says of the host. Everything else is as it says there.
+/// Options of every connection, which override `~/.ssh/config`. Everything else is as configured there.
 const OPTIONS: [&str; 12] = [
-    // In the middle of a run there is nobody to ask.
+    // There is no user to answer prompts during a run.
     "BatchMode=yes",
     "ConnectTimeout=10",
     "ConnectionAttempts=1",
-    // What is dead is noticed after 9 s of silence. The network may be gone for 5 s: TCP then needs up to 2.4 s more to notice that it is
-    // back, for it waits twice as long after each attempt.
+    // A dead connection is detected after 9 s of silence. After an outage of 5 s, TCP needs up to 2.4 s more
+    // to detect that the network is back, because it doubles the pause after each attempt.
     "ServerAliveInterval=3",
     "ServerAliveCountMax=2",
-    // A connection that the user keeps open is used, which spares a second factor; none is left behind.
+    // Uses a connection that the user keeps open, which saves a second factor, and leaves none behind.
     "ControlMaster=no",
-    // Nothing listens on a port, and nobody there gets hold of our keys.
+    // Opens no port, and gives the other machine no access to our keys.
     "ClearAllForwardings=yes",
     "ForwardAgent=no",
     "ForwardX11=no",
-    // Other commands that a host's entry may ask for.
+    // Other commands that the configuration of a host may run.
     "RemoteCommand=none",
     "PermitLocalCommand=no",
-    // What it says of a lost connection is information to it.
+    // `ssh` logs the reason for a lost connection at this level.
     "LogLevel=INFO",
 ];
-/// How long a connection whose ends are closed may take to end by itself.
+/// How long a connection may take to end after its stdin and stdout are closed.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
-/// How long one that has closed its output may take to say how it ended.
+/// How long a connection may take to exit after it has closed its output.
 const STATUS_PATIENCE: Duration = Duration::from_secs(3);
-/// Of `ssh`, where it is the connection that failed, or what ran there was ended by a signal.
+/// Exit code of `ssh` if the connection failed, or if a signal ended the remote program.
 const CONNECTION: i32 = 255;
 
-/// The process. Dropped, it has ended.
+/// An `ssh` process. Dropping this value ends the process.
 #[derive(Debug)]
 struct SshProcess(Arc<Mutex<Child>>);
 
-/// `ssh` with a command for the login shell of the host that reads so many bytes of a script and runs it.
+/// Command line of `ssh`. The login shell of the host reads a script of `script_bytes` bytes and runs it.
 fn command(destination: &Destination, script_bytes: usize) -> Command {
     let remote = format!("exec sh -c 'eval \"$(head -c {script_bytes})\"'");
     let mut command = Command::new("ssh");
@@ -297,12 +299,12 @@ fn command(destination: &Destination, script_bytes: usize) -> Command {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // Ctrl-C is for us: whoever ends a run in good order still needs its connections.
+    // Keeps Ctrl-C from `ssh`, because ending a run in good order still needs its connections.
     command.process_group(0);
     command
 }
 
-/// How it ended, if it does within this time.
+/// Exit status of the process, if it ends within this time.
 fn ended_within(child: &Mutex<Child>, patience: Duration) -> Option<ExitStatus> {
     machine::ended_within(patience, || {
         child
@@ -316,16 +318,16 @@ impl Drop for SshProcess {
     fn drop(&mut self) {
         if ended_within(&self.0, CLOSE_PATIENCE).is_none() {
             let mut child = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            // Both fail only where it has ended and been waited for.
+            // Both fail only if the process has already ended and been waited for.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 }
 
-/// The stdout of a program there. Its end is an error where it was not meant, with what was said last.
+/// Stdout of a remote program. An unexpected end is an error with the last lines of stderr.
 struct RemoteStdout {
-    /// What was read before the program had begun; it is its own all the same.
+    /// Bytes that were read before the program started and that belong to the program.
     rest: io::Cursor<Vec<u8>>,
     stdout: ChildStdout,
     process: Arc<Mutex<Child>>,
@@ -360,11 +362,11 @@ impl RemoteStdout {
 fn how_it_ended(status: Option<ExitStatus>, words: &str) -> String {
     let how = match status.and_then(|status| status.code()) {
         Some(CONNECTION) if words.is_empty() => {
-            "the program there was ended by a signal".to_owned()
+            "the remote program was killed by a signal".to_owned()
         }
-        Some(CONNECTION) => "the connection ended".to_owned(),
-        Some(code) => format!("the program there ended with exit code {code}"),
-        None => "ssh was ended".to_owned(),
+        Some(CONNECTION) => "the connection closed".to_owned(),
+        Some(code) => format!("the remote program exited with code {code}"),
+        None => "ssh was killed".to_owned(),
     };
     if words.is_empty() {
         how

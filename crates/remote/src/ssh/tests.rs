@@ -1,4 +1,4 @@
-//! Which names are machines, and how they are asked for.
+//! Tests which destinations are accepted, and how facts about a machine are parsed.
 
 use super::*;
 
@@ -28,22 +28,22 @@ fn what_ssh_takes_is_taken() {
 #[test]
 fn what_could_be_an_option_or_a_command_is_refused() {
     for (text, why) in [
-        ("-oProxyCommand=touch /tmp/x", "like an option"),
-        ("me@-oProxyCommand=x", "like an option"),
-        ("ssh://-oProxyCommand=x", "like an option"),
-        ("-l@bench", "like an option"),
-        ("", "user@host is the form"),
-        ("ssh://", "ssh://user@host:port is the form"),
-        ("@bench", "nobody stands before the @"),
-        ("me@", "user@host is the form"),
-        ("bench rm", "' ' is in no name"),
-        ("bench\n", "'\\n' is in no name"),
-        ("`id`", "'`' is in no name"),
-        ("$(id)@bench", "'$' is in no name"),
-        ("bench;id", "';' is in no name"),
-        ("ssh://bench:0", "\"0\" is no port"),
-        ("ssh://bench:99999", "is no port"),
-        ("ssh://bench:22/etc", "is the form"),
+        ("-oProxyCommand=touch /tmp/x", "must not begin with `-`"),
+        ("me@-oProxyCommand=x", "must not begin with `-`"),
+        ("ssh://-oProxyCommand=x", "must not begin with `-`"),
+        ("-l@bench", "must not begin with `-`"),
+        ("", "expected user@host"),
+        ("ssh://", "expected ssh://user@host:port"),
+        ("@bench", "the user before the @ is missing"),
+        ("me@", "expected user@host"),
+        ("bench rm", "' ' is not allowed in a user or host name"),
+        ("bench\n", "'\\n' is not allowed in a user or host name"),
+        ("`id`", "'`' is not allowed in a user or host name"),
+        ("$(id)@bench", "'$' is not allowed in a user or host name"),
+        ("bench;id", "';' is not allowed in a user or host name"),
+        ("ssh://bench:0", "invalid port \"0\": must be 1 to 65535"),
+        ("ssh://bench:99999", "invalid port \"99999\""),
+        ("ssh://bench:22/etc", "expected ssh://user@host:port"),
     ] {
         let problem = Destination::new(text).unwrap_err().to_string();
         assert!(problem.contains(why), "{text:?}: {problem}");
@@ -52,7 +52,7 @@ fn what_could_be_an_option_or_a_command_is_refused() {
         Destination::new(&"x".repeat(600))
             .unwrap_err()
             .to_string()
-            .contains("600 bytes")
+            .contains("600 bytes: must be at most 512")
     );
     assert_eq!(Destination("a\nb".into()).name(), "ssh://a\\nb");
 }
@@ -90,7 +90,10 @@ fn what_is_told_is_understood_also_from_odd_systems() {
         "where df knows nothing, only a try tells"
     );
     let said = unknown.fits(&to, &own).unwrap_err().to_string();
-    assert_eq!(said, "ssh://h: it runs , and Proofload runs on Linux");
+    assert_eq!(
+        said,
+        "ssh://h: its system is , but Proofload requires Linux"
+    );
 }
 
 #[test]
@@ -103,7 +106,8 @@ fn a_full_disk_is_told_with_what_df_says() {
     assert!(!facts.has_room(&own));
     let said = facts.full(&Destination("h".into()), &own).to_string();
     assert!(
-        said.contains("in /a/.cache: ") && said.contains("df: tmpfs 1024 1024 0 100% /root"),
+        said.contains("not enough space in /a/.cache ")
+            && said.contains("df: tmpfs 1024 1024 0 100% /root"),
         "{said}"
     );
 }

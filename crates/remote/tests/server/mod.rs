@@ -1,4 +1,4 @@
-//! A server that answers every request, keeps their heads, and counts its open connections.
+//! A server that answers every request, records request heads, and counts its open connections.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use load::{Address, ArrivalProcess, Arrivals, LoadSpec, Rate, RequestSpec};
 
-/// Its threads end with their connections.
+/// A running server. Its threads end with their connections.
 pub struct Server {
     pub address: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
@@ -15,7 +15,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// At an address of this thread's network.
+    /// Listens on an address of this thread's network.
     pub fn start(address: &str) -> Server {
         let listener = TcpListener::bind((address, 0)).expect("this network has the address");
         let address = listener.local_addr().expect("it listens");
@@ -38,7 +38,7 @@ impl Server {
         server
     }
 
-    /// Of all requests so far.
+    /// Heads of all requests so far.
     pub fn heads(&self) -> MutexGuard<'_, Vec<String>> {
         self.heads.lock().expect("no thread of the server panics")
     }
@@ -47,12 +47,12 @@ impl Server {
         self.heads().len() as u64
     }
 
-    /// Connections that are open.
+    /// Number of open connections.
     pub fn open(&self) -> u64 {
         self.open.load(Ordering::SeqCst)
     }
 
-    /// What loads it, over so many connections.
+    /// A load for this server with this number of connections.
     pub fn spec(&self, connections: u32) -> LoadSpec {
         let request = RequestSpec::new("GET", "/", &self.address.to_string());
         LoadSpec {
@@ -61,7 +61,7 @@ impl Server {
         }
     }
 
-    /// The same at a fixed rate.
+    /// The same load at a fixed rate.
     pub fn evenly(&self, connections: u32, per_s: f64) -> LoadSpec {
         let arrivals = Arrivals::Open {
             rate: Rate::Constant(per_s),
@@ -75,7 +75,7 @@ impl Server {
     }
 }
 
-/// Each request comes in one piece here: they are short, and answered before the next.
+/// Each request arrives in one read: requests are short, and the next one follows the response.
 fn answer(mut stream: TcpStream, heads: &Mutex<Vec<String>>) {
     let mut request = [0; 1024];
     while let Ok(length @ 1..) = stream.read(&mut request) {

@@ -121,7 +121,7 @@ impl AgentMessage {
         match &mut message {
             Self::Hello { v, .. } if *v != VERSION => {
                 return Err(format!(
-                    "speaks version {v} of the protocol, and this is {VERSION}"
+                    "protocol version {v} does not match version {VERSION}"
                 ));
             }
             Self::Hello { agent, .. } => {

@@ -133,8 +133,11 @@ fn a_capture_is_where_it_was_asked_for_and_who_is_silent_or_gone_or_lies_is_miss
     let [refused, gone, liar, silent] = told.as_slice() else {
         panic!("{told:?}")
     };
-    assert_eq!([*refused, *gone], ["too old", "it ended in the meantime"]);
-    assert_eq!(*liar, "it wrote another file than it was told");
+    assert_eq!(
+        [*refused, *gone],
+        ["too old", "it exited before the capture ended"]
+    );
+    assert_eq!(*liar, "it wrote a different file than requested");
     assert_eq!(*silent, "it did not end the capture within 10 s");
     assert_eq!(host.notes(), Vec::<String>::new());
 }
@@ -184,7 +187,7 @@ fn a_process_that_is_none_of_the_services_is_not_listened_to() {
     );
     assert!(host.agents().is_empty() && !host.wait_for_agents(Duration::ZERO, &|| false));
     assert!(
-        host.notes()[0].contains("is no process of the service"),
+        host.notes()[0].contains("is not a process of the service"),
         "{:?}",
         host.notes()
     );

@@ -171,8 +171,8 @@ fn held(alive: &[Stat]) -> Vec<OpenSockets> {
 // Processes behind an address that Proofload did not start: found by their listening sockets, and sampled
 // like a service.
 //
-// It finds processes whose open files may be read: those of the same user. It neither starts nor stops
-// anything.
+// Finds only processes whose open files may be read, which are processes of the same user. Neither starts nor
+// stops anything.
 
 const NOBODY: &str = "no process of this machine listens there";
 const NOT_OURS: &str =

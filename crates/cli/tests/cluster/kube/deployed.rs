@@ -275,7 +275,7 @@ fn what_cannot_be_loaded_is_told_before_anything_starts() {
         &namespace,
         &of(r#"service = "shop""#),
         3,
-        &["there is no such Service", "kubectl get services"],
+        &["no such Service", "kubectl get services"],
     );
     let nobody = json!({"app": "nobody"});
     namespace.apply(&all(vec![
@@ -294,25 +294,22 @@ fn what_cannot_be_loaded_is_told_before_anything_starts() {
     for (service, words) in [
         (
             r#"service = "shop""#,
-            &[place.as_str(), "no pod is behind it: none has app=nobody"][..],
+            &[place.as_str(), "no pod matches its selector app=nobody"][..],
         ),
         (r#"service = "headless""#, &["it is headless"]),
-        (r#"service = "alias""#, &["another name of shop.example"]),
+        (r#"service = "alias""#, &["ExternalName for shop.example"]),
         (
             r#"service = "several""#,
-            &["which of its ports", "http (80), dns (53, UDP)"],
+            &["several ports; name one", "http (80), dns (53, UDP)"],
         ),
-        (
-            r#"service = "several", port = 53"#,
-            &["its port 53 is of UDP"],
-        ),
+        (r#"service = "several", port = 53"#, &["port 53 is UDP"]),
         (
             r#"service = "several", port = "htp""#,
             &["no port htp", "did you mean `http`?"],
         ),
         (
             r#"service = "shop", port = 8080"#,
-            &["no port 8080", "it has http (80)"],
+            &["no port 8080", "its ports: http (80)"],
         ),
     ] {
         refused(&namespace, &of(service), 3, words);

@@ -194,7 +194,7 @@ fn cut_within(value: &str) -> Vec<String> {
 fn debugged(value: &str) -> Vec<String> {
     let before = |end: usize| value.chars().take(end).collect::<String>();
     (0..value.chars().count())
-        .map(|end| format!("not understood: {:?}…", before(end)))
+        .map(|end| format!("invalid message: {:?}…", before(end)))
         .collect()
 }
 

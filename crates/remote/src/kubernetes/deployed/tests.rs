@@ -1,4 +1,4 @@
-//! What is read from a Service, its endpoints and its pods as a cluster gives them, from made-up objects.
+//! Tests how a Service, its endpoints and its pods are read, with made-up objects.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn name(port: &str) -> Option<ServicePort> {
     Some(ServicePort::Name(port.into()))
 }
 
-/// Where it is found, or why it is not.
+/// Address and port of the Service, or the error with its hint.
 fn found(spec: &Value, wanted: Option<ServicePort>) -> String {
     match address(PLACE, &service(spec.clone()), wanted.as_ref()) {
         Ok(ServiceLookup { address, port }) => format!("{address} {port}"),
@@ -33,19 +33,19 @@ fn a_port_is_found_by_its_number_by_its_name_and_alone() {
         {"name": "http", "port": 80}, {"name": "metrics", "port": 9090, "protocol": "TCP"},
         {"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "dns-tcp", "port": 53, "protocol": "TCP"}]});
     let refused = |why: &str| format!("{PLACE}: {why}");
-    let all = "it has http (80), metrics (9090), dns (53, UDP), dns-tcp (53)";
+    let all = "its ports: http (80), metrics (9090), dns (53, UDP), dns-tcp (53)";
     for (spec, wanted, expected) in [
         (&one, None, "10.84.0.7:80 ".to_owned()),
         (&one, number(80), "10.84.0.7:80 ".to_owned()),
         (
             &one,
             number(8080),
-            refused("it has no port 8080 | it has 80"),
+            refused("it has no port 8080 | its ports: 80"),
         ),
         (
             &one,
             name("http"),
-            refused("it has no port http | it has 80"),
+            refused("it has no port http | its ports: 80"),
         ),
         (
             &several,
@@ -61,15 +61,13 @@ fn a_port_is_found_by_its_number_by_its_name_and_alone() {
         (
             &several,
             name("dns"),
-            refused(&format!(
-                "its port 53 is of UDP, and load goes over TCP | {all}"
-            )),
+            refused(&format!("port 53 is UDP, but load requires TCP | {all}")),
         ),
         (
             &several,
             None,
             refused(&format!(
-                "which of its ports is meant is not said | {all}: kubernetes = {{ port = … }}"
+                "it has several ports; name one | {all}; set kubernetes = {{ port = … }}"
             )),
         ),
     ] {
@@ -85,7 +83,7 @@ fn a_port_is_found_by_its_number_by_its_name_and_alone() {
         None,
     );
     assert!(
-        alias.contains("another name of shop.example") && alias.contains("proofload load"),
+        alias.contains("an ExternalName for shop.example") && alias.contains("proofload load"),
         "{alias}"
     );
 }

@@ -1,10 +1,10 @@
-//! What is concluded of pods as a cluster lists them, from made-up lists.
+//! Tests decisions about pods with made-up lists.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// A pod as the API gives it.
+/// A pod as returned by the API.
 fn pod(index: u32, status: Value) -> PodView {
     let name = format!("proofload-x-{index}-abcde");
     let metadata = json!({"name": name, "annotations": {"batch.kubernetes.io/job-completion-index": index.to_string()}});
@@ -17,7 +17,7 @@ fn pod(index: u32, status: Value) -> PodView {
 
 fn container(state: Value) -> Value {
     let status = json!({"name": "generator", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state});
-    // Injected, and up before ours.
+    // An injected container that started before ours.
     let other = json!({"name": "daprd", "state": {"running": {}}});
     json!({"phase": "Pending", "containerStatuses": [other, status]})
 }
@@ -42,7 +42,7 @@ fn it_opens_when_all_run_in_the_order_of_their_index_and_not_before() {
         pod(0, running()),
         pod(1, waiting("ContainerCreating", "")),
     ];
-    for (pods, what) in [(&two[..], "being made"), (&two[..2], "not there yet")] {
+    for (pods, what) in [(&two[..], "being created"), (&two[..2], "not created yet")] {
         let wait = PodStep::Wait(format!("2 of 3 pods running, 1 {what}"));
         assert_eq!(barrier.step(seconds(1), pods, None), wait);
     }
@@ -76,7 +76,7 @@ fn an_image_that_does_not_come_is_waited_for_a_little_and_told_in_the_nodes_word
         panic!("for ever")
     };
     assert!(error.to_string().contains("nowhere/img:1"), "{error}");
-    // What no second try mends is told at once.
+    // An error that no retry can fix is reported at once.
     let mut barrier = Barrier::new(1, "Nowhere".into());
     let invalid = [pod(0, waiting("InvalidImageName", "couldn't parse"))];
     let PodStep::Broken(error) = barrier.step(seconds(1), &invalid, None) else {
@@ -111,7 +111,7 @@ fn trouble_that_passes_is_forgotten_and_progress_begins_it_anew() {
         error.to_string(),
         "1 of 2 pods without a node: Unschedulable: 0/2 nodes are available"
     );
-    // A quota lets pods through one after the other: only where none comes any more it is in the way.
+    // A quota admits pods one after the other. It is an error only when no more pods appear.
     let mut barrier = Barrier::new(3, "img".into());
     let quota = Some("exceeded quota: tight");
     assert!(matches!(
@@ -131,7 +131,7 @@ fn trouble_that_passes_is_forgotten_and_progress_begins_it_anew() {
     };
     assert_eq!(
         error.to_string(),
-        "the cluster refuses its pods: exceeded quota: tight"
+        "the cluster refused to create the pods: exceeded quota: tight"
     );
     assert!(error.hint().unwrap().contains("larger quota"));
 }
@@ -148,12 +148,14 @@ fn a_pod_that_ends_is_told_at_once_with_what_is_known_of_it() {
     let crashed = json!({"terminated": {"exitCode": 2, "reason": "Error", "message": "error: unexpected argument\n"}});
     assert!(ended(container(crashed)).ends_with("exit code 2: error: unexpected argument"));
     let eaten = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}});
-    assert!(ended(container(eaten)).contains("more memory than its limit"));
+    assert!(ended(container(eaten)).contains("memory limit exceeded"));
     let evicted = json!({"phase": "Failed", "reason": "OutOfcpu", "message": "Node didn't have enough resource: cpu"});
     assert!(ended(evicted).ends_with("OutOfcpu: Node didn't have enough resource: cpu"));
     let taken = json!({"phase": "Running", "conditions": [
         {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "preempting"}]});
-    assert!(ended(taken).ends_with("the cluster took it away: PreemptionByScheduler: preempting"));
+    assert!(
+        ended(taken).ends_with("the cluster evicted the pod: PreemptionByScheduler: preempting")
+    );
 }
 
 #[test]
@@ -170,7 +172,7 @@ fn nobody_waits_for_ever() {
     };
     assert_eq!(
         late.to_string(),
-        "after 301 s 0 of 1 pod running, 1 being made"
+        "timeout after 301 s: 0 of 1 pod running, 1 being created"
     );
 }
 
@@ -188,7 +190,7 @@ fn names_are_dns_labels_whatever_the_run_is_called() {
         long,
     ] {
         let name = name(run, 7);
-        // An index of five digits comes after it, and that is the pod's host name.
+        // The host name of a pod appends an index of up to five digits.
         assert!(name.len() + 6 <= 63, "{name}");
         assert!(
             name.starts_with("proofload-") && name.ends_with("-00000007"),
