@@ -20,13 +20,10 @@ use crate::{Capacity, Conclusion, Erratic, checks, rule, variant};
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
     /// The whole interval is on the right side of the limit.
-    #[serde(rename = "kept")]
     Pass,
     /// The limit is within the interval, or there is no interval.
-    #[serde(rename = "open")]
     Inconclusive,
     /// The whole interval is on the wrong side of the limit.
-    #[serde(rename = "broken")]
     Fail,
 }
 
@@ -81,7 +78,6 @@ impl Judgement {
 #[serde(rename_all = "snake_case")]
 pub enum Unfit {
     /// A finding makes the result invalid.
-    #[serde(rename = "void")]
     Invalid,
     /// The run ended with fewer blocks than a verdict needs.
     TooFewBlocks,
