@@ -1,19 +1,20 @@
 import type { Event } from './events.js';
+import type { Load as Loaded } from './load.js';
 import type { Report as Measured } from './report.js';
 
 export type { Event };
 
-/** What `proofload report --json` prints. With limits `gate` says what they came to. */
-export type Report = Measured & { gate?: { [field: string]: any } };
-
-/** What `proofload load --json` prints. With several rates the figures of each are in `steps`. */
-export interface Load {
-  throughput_per_s?: number;
-  steps?: { [field: string]: any }[];
-  /** Why the measurement is invalid; null where it is not. */
-  void: string | null;
+/** Results of limits, as `proofload gate --json` prints them. */
+export interface Gate {
+  outcome: 'pass' | 'fail' | 'inconclusive' | 'not_judged';
   [field: string]: any;
 }
+
+/** The output of `proofload report --json`, and the results of limits. */
+export type Report = Measured & { gate?: Gate };
+
+/** The output of `proofload load --json`. */
+export type Load = Loaded & { gate?: Gate };
 
 /** Flags of the command by their long names in camel case: `{ rate: '60%', expectStatus: [200, 404], explain: true }`. */
 export interface Flags {

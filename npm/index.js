@@ -19,11 +19,11 @@ export class ProofloadError extends Error {
 
 /** What in a report stands behind the exit code. */
 function reasons({ gate, findings = [] } = {}) {
-  const ruled = (as) => gate?.limits.filter(({ ruling }) => ruling === as) ?? [];
-  const limits = ruled('broken').length > 0 ? ruled('broken') : ruled('open');
+  const ruled = (as) => gate?.limits.filter(({ outcome }) => outcome === as) ?? [];
+  const limits = ruled('fail').length > 0 ? ruled('fail') : ruled('inconclusive');
   if (limits.length > 0) return [limits.map(({ limit, reason }) => (reason ? `${limit} (${reason})` : limit)).join(', ')];
   if (gate?.not_judged?.because === 'too_few_blocks') return [gate.not_judged.reason];
-  return findings.filter(({ grade }) => grade === 'void').slice(0, 1).map(({ number, evidence, remedy }) => `${evidence} (${number}); ${remedy}`);
+  return findings.filter(({ grade }) => grade === 'invalid').slice(0, 1).map(({ number, evidence, remedy }) => `${evidence} (${number}); ${remedy}`);
 }
 
 export function load(url, flags, { signal } = {}) {

@@ -39,7 +39,7 @@ for (const [platform, binary] of binaries.map((one) => one.split('='))) {
 
 const made = stage('proofload', { ...manifest, version, repository, optionalDependencies });
 for (const path of ['bin', 'binary.js', 'index.js', 'index.d.ts', 'README.md']) cpSync(join(ROOT, 'npm', path), join(made, path), { recursive: true });
-for (const [name, schema] of [['Report', 'report'], ['Event', 'events']]) {
+for (const [name, schema] of [['Report', 'report'], ['Load', 'load'], ['Event', 'events']]) {
   const text = readFileSync(join(ROOT, `docs/${schema}.schema.json`), 'utf8');
   writeFileSync(join(made, `${schema}.d.ts`), await types(JSON.parse(text), name, 'npm/pack.js'));
 }

@@ -185,7 +185,7 @@ def is_void(report: dict, name: str) -> bool:
     """Whether a finding makes everything about this variant invalid. `different_work` is about a pair, so it does not."""
     index = [variant["name"] for variant in report["variants"]].index(name)
     about = lambda finding: not finding["variants"] or index in finding["variants"] or name in finding["variants"]
-    voids = lambda finding: finding["grade"] == "void" and finding["check"] != "different_work"
+    voids = lambda finding: finding["grade"] == "invalid" and finding["check"] != "different_work"
     return any(voids(finding) and about(finding) for finding in report["findings"])
 
 
@@ -229,7 +229,7 @@ def signed(value: float) -> str:
 
 
 FASTER = {"better": "faster", "worse": "slower", "equivalent": "no difference that matters",
-          "inconclusive": "inconclusive", "void": "invalid"}
+          "inconclusive": "inconclusive", "invalid": "invalid"}
 UNITS = {"throughput": ("requests/s", 1), "cpu_per_request": ("µs of CPU", 1),
          "peak_memory": ("MB", 1e6), **{name: ("ms", 1e3) for name in ("p50", "p90", "p99", "p99.9")}}
 WORDS = {name: FASTER for name in UNITS} | {

@@ -31,7 +31,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(text, "2,350 (2,210 to 2,480); at least 2,210; at least 2,350")
 
     def test_an_invalid_comparison_has_no_number(self):
-        void = comparison("void", 1, 1, 1) | {"estimate": None}
+        void = comparison("invalid", 1, 1, 1) | {"estimate": None}
         self.assertEqual(page(self.SOURCE, void), "b is invalid.")
 
     def test_a_report_keeps_doubtful_assumptions_and_tables_of_several_services(self):

@@ -143,7 +143,7 @@ def _proofload_arguments(load: Load) -> list:
 
 def _proofload_count(output: str) -> Count:
     result = json.loads(output)
-    return Count(result["requests"]["answered"], result["window_s"] + result["drain_s"])
+    return Count(result["responses"], result["window_s"] + result["drain_s"])
 
 
 def _proofload_driver(proofload: str, driver: str) -> Tool:
@@ -160,7 +160,8 @@ def _proofload_driver(proofload: str, driver: str) -> Tool:
 
 
 def _proofload_schedule_lag_p99_us(output: str) -> Optional[float]:
-    return json.loads(output)["open"]["schedule_lag"]["quantiles_us"]["p99"]
+    quantiles = json.loads(output)["open"]["schedule_lag"]["quantiles"]
+    return next((quantile["us"] for quantile in quantiles if quantile["percent"] == 99), None)
 
 
 def _wrk_arguments(load: Load) -> list:

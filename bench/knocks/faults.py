@@ -154,10 +154,10 @@ def loaded(driver: str) -> Callable:
             said = ended(place.begin("load", f"http://127.0.0.1:{server.port}/", "-d", "100ms", "-c", "2", "--timeout", "1s", "--driver",
                                      driver, "--json", "--out", place.path(into), before=before, seconds=45))
             if said.code == 0:
-                requests = said.json()["requests"]
-                balances(requests)
-                must(requests["ok"] <= server.requests, f"{requests['ok']} succeeded, the server read {server.requests}")
-                must(requests["ok"] > 0, "none succeeded, and exit code 0")
+                result = said.json()
+                balances(result)
+                must(result["successful"] <= server.requests, f"{result['successful']} succeeded, the server read {server.requests}")
+                must(result["successful"] > 0, "none succeeded, and exit code 0")
         return said
     return test
 

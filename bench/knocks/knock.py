@@ -87,10 +87,11 @@ def must(holds: bool, otherwise: str) -> None:
         raise Wrong(otherwise)
 
 
-def balances(requests: dict) -> None:
+def balances(result: dict) -> None:
     """That each request that was sent has one end, and that no more succeed than were answered."""
-    ends = sum(requests[name] for name in ("answered", "timed_out", "broken", "unfinished"))
-    must(requests["sent"] == ends and requests["ok"] <= requests["answered"], f"the sums do not balance: {requests}")
+    ends = sum(result[name] for name in ("responses", "timed_out", "broken", "unfinished"))
+    must(result["sent"] == ends and result["successful"] <= result["responses"],
+         f"the sums do not balance: {result['sent']} sent, {ends} ended, {result['successful']} of {result['responses']} responses good")
 
 
 def needs(*programs: str, root: bool = False) -> None:

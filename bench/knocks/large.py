@@ -39,10 +39,10 @@ class Server:
 def loaded(place: Place, url: str, *words, **more) -> dict:
     """What a load prints, of which nothing may have failed."""
     said = place.proofload("load", url, "--json", *words, **more).ends(0)
-    requests = said.json()["requests"]
-    balances(requests)
-    must(requests["sent"] == requests["ok"] > 0, f"{requests}, {said.json()['errors']}")
-    return {**said.json(), "memory_mb": said.memory_mb}
+    result = said.json()
+    balances(result)
+    must(result["sent"] == result["successful"] > 0, f"{result['successful']} of {result['sent']}, {result['errors']}")
+    return {**result, "memory_mb": said.memory_mb}
 
 
 @knock(f"{CONNECTIONS:,} connections, 500 requests a second", "all open, the sums balance, little memory each", 40)
@@ -54,7 +54,7 @@ def connections(place: Place) -> str:
     must(opened >= CONNECTIONS, f"{opened} opened")
     each = (many["memory_mb"] - few["memory_mb"]) * (1 << 20) / CONNECTIONS
     must(each < CONNECTION_BYTES_MAX, f"{each:,.0f} bytes a connection")
-    return f"{opened:,} opened, {many['requests']['sent']:,} good, {many['memory_mb']:.0f} MB, {each:,.0f} bytes a connection"
+    return f"{opened:,} opened, {many['sent']:,} good, {many['memory_mb']:.0f} MB, {each:,.0f} bytes a connection"
 
 
 def body(form: str, driver: str) -> None:

@@ -32,7 +32,7 @@ class Comes(NamedTuple):
 def fails(*errors: str) -> Comes:
     """Nothing succeeds, and one of these is why: each a phase and a cause."""
     def check(result: dict, _: Server) -> None:
-        must(result["requests"]["ok"] == 0, f"{result['requests']['ok']} succeed")
+        must(result["successful"] == 0, f"{result['successful']} succeed")
         check_errors(result, errors)
     return Comes(f"none succeeds: {' or '.join(errors)}", check)
 
@@ -40,7 +40,7 @@ def fails(*errors: str) -> Comes:
 def partly(*errors: str) -> Comes:
     """Some succeed, and of those that do not one of these is why."""
     def check(result: dict, _: Server) -> None:
-        must(result["requests"]["ok"] > 0, "none succeeds")
+        must(result["successful"] > 0, "none succeeds")
         check_errors(result, errors)
     return Comes(f"some succeed; the others: {' or '.join(errors)}", check)
 
@@ -50,14 +50,14 @@ def answered_with(status: int) -> Comes:
     def check(result: dict, server: Server) -> None:
         must(list(result["status"]) == [str(status)], f"statuses {result['status']}")
         check_count(result, server)
-        good = result["requests"]["ok"]
+        good = result["successful"]
         must((good > 0) == (200 <= status < 300), f"{good} succeed")
     return Comes(f"all are {status}, as many as the server read", check)
 
 
 def check_unasked(result: dict, _: Server) -> None:
     check_errors(result, ("idle malformed",))
-    must(bool(result["void"]), "figures of responses that nobody asked for")
+    must(bool(result["invalid"]), "figures of responses that nobody asked for")
 
 
 def check_errors(result: dict, errors: tuple) -> None:
@@ -66,13 +66,12 @@ def check_errors(result: dict, errors: tuple) -> None:
 
 
 def check_count(result: dict, server: Server) -> None:
-    must(result["requests"]["sent"] == server.requests > 0,
-         f"{result['requests']['sent']} sent, {server.requests} at the server")
+    must(result["sent"] == server.requests > 0,
+         f"{result['sent']} sent, {server.requests} at the server")
 
 
 def check_good(result: dict, server: Server) -> None:
-    requests = result["requests"]
-    must(requests["sent"] == requests["ok"], f"{requests['ok']} of {requests['sent']} succeed: {result['errors']}")
+    must(result["sent"] == result["successful"], f"{result['successful']} of {result['sent']} succeed: {result['errors']}")
     check_count(result, server)
 
 
@@ -82,11 +81,10 @@ ENDS = Comes("ends in time, the sums balance", lambda result, server: None)
 
 
 def check_sums(result: dict, server: Server) -> None:
-    requests = result["requests"]
-    balances(requests)
+    balances(result)
     # More than it was asked for succeed only where the result says that no figure holds.
-    must(requests["ok"] <= server.requests or result["void"], f"{requests['ok']} succeed, the server read {server.requests}")
-    must(server.requests <= requests["sent"], f"the server read {server.requests}, {requests['sent']} sent")
+    must(result["successful"] <= server.requests or result["invalid"], f"{result['successful']} succeed, the server read {server.requests}")
+    must(server.requests <= result["sent"], f"the server read {server.requests}, {result['sent']} sent")
 
 
 def loaded(place: Place, server: Server, scheme: str, words: list, comes: Comes) -> str:
@@ -95,14 +93,13 @@ def loaded(place: Place, server: Server, scheme: str, words: list, comes: Comes)
     usual = [word for flag, value in usual.items() if flag not in words for word in (flag, value)]
     said = place.proofload("load", url, *ASKED, *usual, "--out", place.path("record"), *words).ends(*LOADED)
     result = said.json()
-    requests = result["requests"]
-    seen = f"{requests['sent']} sent, {requests['ok']} good, exit code {said.code}"
+    seen = f"{result['sent']} sent, {result['successful']} good, exit code {said.code}"
     try:
         check_sums(result, server)
         comes.check(result, server)
-        failed = requests["sent"] - requests["ok"]
-        must(said.code != 0 or requests["sent"] > 0 and failed <= FAILED_MAX * requests["sent"], "passes its limit")
-        must(said.code != 5 or requests["sent"] < 1 / FAILED_MAX, "its limit is open")
+        failed = result["sent"] - result["successful"]
+        must(said.code != 0 or result["sent"] > 0 and failed <= FAILED_MAX * result["sent"], "passes its limit")
+        must(said.code != 5 or result["sent"] < 1 / FAILED_MAX, "its limit is open")
         place.opens()
     except Wrong as error:
         raise Wrong(f"{error} ({seen})") from error
@@ -226,7 +223,7 @@ row("gzip-bomb", "256 MiB of zeros in 256 kB of gzip, read in full",
     "--sample 1 --timeout 20s", seconds=5)
 row("gzip-broken", "gzip that is none", answers(head("Content-Encoding: gzip", "Content-Length: 4") + b"none"),
     Comes("none succeeds: content coding", lambda result, _: must(
-        result["requests"]["ok"] < result["requests"]["sent"] and result["contract_failures"], "nobody noticed")),
+        result["successful"] < result["sent"] and result["contract_failures"], "nobody noticed")),
     "--sample 1")
 
 # HTTP/1.1: connections.
@@ -244,7 +241,7 @@ row("half-closes", "answers, closes its side only", answers(OK, Peer.half_close)
     partly("head closed-early", "idle closed"))
 row("answers-before", "answers before it is asked, once a connection", lambda peer: [peer.send(OK), answers(b"")(peer)],
     Comes("at most one succeeds a connection",
-          lambda result, server: must(result["requests"]["ok"] <= server.connections, "more succeed")), seconds=3)
+          lambda result, server: must(result["successful"] <= server.connections, "more succeed")), seconds=3)
 TWICE = answers(OK, lambda peer: [peer.pause(0.005), peer.send(OK)])
 row("answers-twice", "answers each request twice", answers(OK * 2), UNASKED)
 row("answers-twice-later", "answers each request twice, 5 ms apart", TWICE, UNASKED)

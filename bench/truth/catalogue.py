@@ -9,7 +9,7 @@ from typing import NamedTuple, Optional
 from reuse import ROOT
 
 TARGETS = ROOT / "targets"
-VOID, WARNING, NOTE = "void", "warning", "note"
+VOID, WARNING, NOTE = "invalid", "warning", "note"
 GRADES = (VOID, WARNING, NOTE)  # the gravest first
 # What is no finding, and yet an answer: no trial was started, or what was planted was ended with its trial.
 REFUSED, PREVENTED = "refused", "prevented"

@@ -92,7 +92,7 @@ def run(proofload: str, fault: Fault, step: Step, seed: int) -> dict:
         left = beside.sleepers(str(known["@seconds"])) if planted == ORPHAN else None
         beside.end(left or [])
         if code == NOT_STARTED and faulty:
-            return {"findings": [[REFUSED, "void", reason(errors)]], "exit": code}
+            return {"findings": [[REFUSED, "invalid", reason(errors)]], "exit": code}
         if code not in REPORTED:
             raise Failed(f"proofload ended with {code}: {errors[-500:].strip()}")
         # Whether a process that was to outlive its trial was ended.

@@ -189,7 +189,7 @@ def class_of(line: dict) -> str:
     if truth is None or outcome is None:
         return UNKNOWN
     if truth.failed > FAILED_MAX:
-        return RIGHT if outcome == "void" else WRONG if outcome in (*DECIDED, "equivalent") else OPEN
+        return RIGHT if outcome == "invalid" else WRONG if outcome in (*DECIDED, "equivalent") else OPEN
     if outcome == "equivalent":
         beyond = max(truth.low, -truth.high)
         return WRONG if beyond > MARGIN else RIGHT

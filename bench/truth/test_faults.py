@@ -73,26 +73,26 @@ class Order(unittest.TestCase):
 
 class Counting(unittest.TestCase):
     def test_found_is_what_the_right_check_says_gravely_enough(self):
-        fault = Fault("", ("errors", REFUSED), "void")
-        self.assertTrue(is_found(line("fault", "errors", ("errors", "warning"), ("errors", "void")), fault))
-        self.assertTrue(is_found(line("fault", "errors", (REFUSED, "void")), fault))
+        fault = Fault("", ("errors", REFUSED), "invalid")
+        self.assertTrue(is_found(line("fault", "errors", ("errors", "warning"), ("errors", "invalid")), fault))
+        self.assertTrue(is_found(line("fault", "errors", (REFUSED, "invalid")), fault))
         self.assertFalse(is_found(line("fault", "errors", ("errors", "warning")), fault))
-        self.assertFalse(is_found(line("fault", "errors", ("leak", "void")), fault))
-        self.assertTrue(is_found(line("fault", "leak", ("leak", "void")), FAULTS["leak"]))
+        self.assertFalse(is_found(line("fault", "errors", ("leak", "invalid")), fault))
+        self.assertTrue(is_found(line("fault", "leak", ("leak", "invalid")), FAULTS["leak"]))
 
     def test_what_was_prevented_needs_no_finding(self):
         fault = FAULTS["left-over"]
         self.assertTrue(is_found(line("fault", "left-over", prevented=True), fault))
         self.assertFalse(is_found(line("fault", "left-over", prevented=False), fault))
-        self.assertTrue(is_found(line("fault", "left-over", ("left_over", "void"), prevented=False), fault))
+        self.assertTrue(is_found(line("fault", "left-over", ("left_over", "invalid"), prevented=False), fault))
 
     def test_what_is_true_of_a_sound_run_and_what_is_a_note_are_no_alarms(self):
-        fault = Fault("", ("errors",), "void", of_sound=("cores_shared",))
+        fault = Fault("", ("errors",), "invalid", of_sound=("cores_shared",))
         spoken = line("sound", "errors", ("cores_shared", "warning"), ("killed", "note"), ("leak", "warning"))
         self.assertEqual(alarms(spoken, fault), {"leak": "warning"})
 
     def test_tables_count_runs_and_clean_checks(self):
-        lines = [line("fault", "errors", ("errors", "void"), ("leak", "warning")), line("fault", "errors"),
+        lines = [line("fault", "errors", ("errors", "invalid"), ("leak", "warning")), line("fault", "errors"),
                  line("fault", "leak", ("leak", "warning")),
                  line("sound", "errors", ("leak", "warning"), ("steal", "warning")), line("sound", "leak"),
                  line("sound", "one-worker", ("cores_shared", "warning"))]

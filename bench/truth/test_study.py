@@ -106,12 +106,12 @@ class Experiments(unittest.TestCase):
         self.assertEqual(log_ratios(per_core, report), [log(2), -log(2)])
 
     def test_a_void_run_is_kept_without_figures(self):
-        report = {"comparisons": [{"outcome": "void", "estimate": None, "exploratory": []}], "blocks": 0,
+        report = {"comparisons": [{"outcome": "invalid", "estimate": None, "exploratory": []}], "blocks": 0,
                   "blocks_planned": None, "ended": {"reason": "budget_spent", "seconds": 25.0}, "findings": [],
                   "seed": 5, "proofload": "0.1.0", "environment": {"commit": None}}
         line = kept(report, [])
         self.assertEqual((line["outcome"], line["estimate"], line["cpu_per_request"], line["steal"]),
-                         ("void", None, None, None))
+                         ("invalid", None, None, None))
 
 
 class Calibration(unittest.TestCase):

@@ -26,7 +26,7 @@ def hand(effect: str, candidate: list) -> dict:
 
 class Truth(unittest.TestCase):
     lines = [run("now", "none", "equivalent", 1.0), run("now", "none", "inconclusive", 1.01),
-             run("now", "none", "worse", 0.9), run("now", "none", "void", 1.0),
+             run("now", "none", "worse", 0.9), run("now", "none", "invalid", 1.0),
              *[run("now", "spin-10", "worse", 0.91, seconds) for seconds in (30, 40, 50)],
              run("now", "spin-10", "better", 1.1, 60), run("now", "spin-10", "equivalent", 0.91, 75),
              hand("none", [101, 101, 102]), hand("none", [100, 101, 102]),

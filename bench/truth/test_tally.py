@@ -57,7 +57,7 @@ class Answers(unittest.TestCase):
         self.assertEqual(by_t_test(hand([80, 101, 122], [70, 91, 112])), "none")
 
     def test_each_way_to_be_wrong_is_counted_by_itself(self):
-        answers = ["worse", "worse", "better", "inconclusive", "equivalent", "void"]
+        answers = ["worse", "worse", "better", "inconclusive", "equivalent", "invalid"]
         self.assertEqual(wrong(answers), ((3, 6), (1, 6), (3, 6)))
         lines = [{"outcome": answer} for answer in answers]
         self.assertEqual(outcomes(lines, "better", "worse"), (3, 6))

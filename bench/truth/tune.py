@@ -119,7 +119,7 @@ def attempt(options: argparse.Namespace, alike: float, step: Step) -> dict:
     advised = chosen({"verdicts": verdicts})
     pairs = measured(options.proofload, world, advised, alike) if advised else None
     return {"verdicts": verdicts, "effects": effects, "confirmed": confirmed.get("effect"), "confirmed_us": confirmed_us, "pairs": pairs,
-            "alike": alike, "limits": confirmed.get("limits"), "void": confirmed.get("void"), "notes": advice["notes"], "seconds": advice["seconds"],
+            "alike": alike, "limits": confirmed.get("limits"), "invalid": confirmed.get("invalid"), "notes": advice["notes"], "seconds": advice["seconds"],
             "findable": advice["findable"], "budget_s": budget_s, "why": {one["name"].partition("=")[0]: one["why"] for one in advice["settings"] if one["why"]}}
 
 

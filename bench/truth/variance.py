@@ -115,9 +115,9 @@ def finished(child):
     if child.returncode not in (0, 4):  # an invalid one counts all the same
         raise Failed(f"proofload load ended with {child.returncode}")
     said = json.loads(out)
-    if said["requests"]["ok"] == 0:
+    if said["successful"] == 0:
         raise Failed("the service did not respond")
-    return said["requests"]["ok_in_window"] / said["window_s"], said["requests"]["ok"]
+    return said["successful_in_window"] / said["window_s"], said["successful"]
 
 
 def steal():

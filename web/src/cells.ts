@@ -118,7 +118,7 @@ export interface Judged {
 }
 
 /** Signs by which outcomes are known without their colour: up is good and down is bad, whatever the metric. */
-const SIGNS: Record<Outcome, string> = { better: '▲', worse: '▼', equivalent: '=', inconclusive: '?', void: '✕', no_success: '✕' };
+const SIGNS: Record<Outcome, string> = { better: '▲', worse: '▼', equivalent: '=', inconclusive: '?', invalid: '✕', no_success: '✕' };
 
 /** A table of what was concluded, in groups with a heading each, its intervals as bars against the margin. */
 export function judgedTable(groups: readonly (readonly [heading: string | null, rows: readonly Judged[]])[], margin: number, about: string): Child[] {
@@ -155,9 +155,9 @@ function areApart(ratios: readonly (Ratio | null)[], margin: number): boolean {
   return Math.max(...reaches) > APART * Math.min(...reaches);
 }
 
-/** What is void shows no number, even where the record should have one. */
+/** What is invalid shows no number, even where the record should have one. */
 export function ratioOf({ outcome, ratio }: Pick<Judged, 'outcome' | 'ratio'>): Ratio | null {
-  return outcome === 'void' || outcome === 'no_success' ? null : ratio;
+  return outcome === 'invalid' || outcome === 'no_success' ? null : ratio;
 }
 
 function rowOf(judged: Judged, shared: CellAxis | null, axisOf: ((ratio: Ratio | null) => CellAxis) | null): HTMLElement {

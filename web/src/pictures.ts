@@ -3,7 +3,7 @@
 
 import { Frame, type Chart, type Toggle } from './chart';
 import { element, paragraph, present } from './elements';
-import type { Table } from './model';
+import type { PageTable } from './model';
 import { tableOf } from './tables';
 import type { View } from './view';
 
@@ -17,7 +17,7 @@ export interface Picture {
   /** Leaves variants out; without it all stand there. */
   view?: View;
   /** What it shows, in figures, where that is not its lines at each column. */
-  table?: () => Table;
+  table?: () => PageTable;
 }
 
 /** A picture on the page. */
@@ -31,14 +31,14 @@ function contentOf({ heading, notes, chart, toggle, view, table = () => figuresO
 }
 
 /** A row for each column of a chart, a column for each line. */
-export function figuresOf({ axis, columns, panels, title, told = [...columns.keys()] }: Chart): Table {
+export function figuresOf({ axis, columns, panels, title, told = [...columns.keys()] }: Chart): PageTable {
   const lines = panels.flatMap((panel) => panel.lines.flatMap(({ name, tell }) => (tell ? [{ name, tell }] : [])));
   const rows = told.map((column) => [title(column), ...lines.map(({ tell }) => tell(column).text)]);
   return { heading: '', columns: [axis.name, ...lines.map(({ name }) => name)], names: 1, rows };
 }
 
 /** A picture's figures. The table is made when somebody opens it. */
-export function behind(heading: string, table: () => Table): HTMLElement {
+export function behind(heading: string, table: () => PageTable): HTMLElement {
   const summary = element('summary', {}, 'As table', element('span', { class: 'spoken' }, `: ${heading}`));
   const host = element('details', { class: 'behind' }, summary);
   host.addEventListener('toggle', () => {

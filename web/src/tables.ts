@@ -2,7 +2,7 @@
 // button, and a box finds entries by their text; paper has all of them. It must not know what the entries are.
 
 import { button, element, present, type Child } from './elements';
-import type { Table } from './model';
+import type { PageTable } from './model';
 import { grouped } from './numbers';
 
 /** What a table shows beside its cells. */
@@ -20,7 +20,7 @@ export interface Trimmings {
 }
 
 /** A table of a record: names at the left, figures at the right. */
-export function tableOf(table: Table, trimmings: Trimmings = {}): HTMLElement {
+export function tableOf(table: PageTable, trimmings: Trimmings = {}): HTMLElement {
   const { mark, drawn, called = 'rows', label = table.heading, first = 24 } = trimmings;
   const kind = (column: number): string | null => (column < table.names ? null : 'figure');
   const cell = (text: string, column: number, row: number): HTMLElement =>

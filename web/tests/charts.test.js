@@ -76,8 +76,8 @@ describe('the axis of ratios', () => {
     }
   });
 
-  it('shows no number of what is void, whatever the record says', () => {
-    const shown = ['void', 'no_success', 'better'].map((outcome) => charts.ratioOf({ outcome, ratio: ratio(1, 2, 3) }));
+  it('shows no number of what is invalid, whatever the record says', () => {
+    const shown = ['invalid', 'no_success', 'better'].map((outcome) => charts.ratioOf({ outcome, ratio: ratio(1, 2, 3) }));
     assert.deepEqual(shown, [null, null, ratio(1, 2, 3)]);
   });
 });

@@ -8,6 +8,7 @@ use model::{Check, Finding, Metric, quantity};
 use plan::{Deployed, Design, Generators, Limit, Plan, Url, Variant, comparable_contract};
 use record::{MachineFingerprint, Record};
 use serde::Serialize;
+use stats::Interval;
 
 use crate::essentials::{Conditions, Essentials, plan_mark};
 use crate::metric::{BlockFigures, log_values};
@@ -48,7 +49,7 @@ pub struct Shift {
     pub ratio: f64,
     /// Interval of the ratio, at 95 % for all ratios together, based on the variation between other runs.
     /// `None` if there are too few.
-    pub interval: Option<(f64, f64)>,
+    pub interval: Option<Interval>,
     /// Number of other runs of the same plan on this machine.
     pub sessions: usize,
 }
@@ -309,7 +310,10 @@ fn shifted(
             after: other,
             blocks: (first.len(), second.len()),
             ratio,
-            interval: width.map(|width| (ratio * (-width).exp(), ratio * width.exp())),
+            interval: width.map(|width| Interval {
+                low: ratio * (-width).exp(),
+                high: ratio * width.exp(),
+            }),
             sessions,
         })
     };

@@ -36,7 +36,6 @@ pub enum Outcome {
     /// One or both sides had no success. There is nothing to compare, and that is the result.
     NoSuccess,
     /// A finding makes the comparison invalid.
-    #[serde(rename = "void")]
     Invalid,
 }
 

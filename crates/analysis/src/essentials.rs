@@ -23,7 +23,7 @@ use crate::usage::{cpus, per_core};
 use crate::{Conclusion, Grade};
 
 /// Version of this form and its content. An index with another version is recomputed.
-pub const ESSENTIALS_VERSION: u32 = 11;
+pub const ESSENTIALS_VERSION: u32 = 12;
 /// Confidence level of the interval of one variant's figure, based only on its blocks.
 const LEVEL: f64 = 0.95;
 /// Maximum ratio between rates, and between warm-ups. Warm-ups that differ by at most this many seconds also

@@ -22,13 +22,10 @@ use crate::{Capacity, Conclusion, Erratic, checks, rule};
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
     /// The whole interval is on the right side of the limit.
-    #[serde(rename = "kept")]
     Pass,
     /// The limit is within the interval, or there is no interval.
-    #[serde(rename = "open")]
     Inconclusive,
     /// The whole interval is on the wrong side of the limit.
-    #[serde(rename = "broken")]
     Fail,
 }
 

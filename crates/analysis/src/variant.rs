@@ -80,11 +80,11 @@ pub struct EndpointFigures {
     /// Requests sent in measured slices.
     pub sent: u64,
     /// Expected responses.
-    pub ok: u64,
+    pub successful: u64,
     /// Requests sent that did not end in an expected response.
     pub failed: u64,
     /// Expected responses, including the drain, per second of the windows. `None` without a window.
-    pub ok_per_s: Option<f64>,
+    pub throughput_per_s: Option<f64>,
 }
 
 /// A quantile of the response time.
@@ -212,13 +212,13 @@ fn endpoints(slices: &[&Slice]) -> Vec<EndpointFigures> {
     let counts = slices.iter().flat_map(|slice| &slice.counts.endpoints);
     let endpoint = |(name, all): (&str, Vec<&EndpointCounts>)| {
         let sum = |of: fn(&EndpointCounts) -> u64| all.iter().map(|counts| of(counts)).sum::<u64>();
-        let ok = sum(|counts| counts.successful);
+        let successful = sum(|counts| counts.successful);
         EndpointFigures {
             name: name.to_owned(),
             sent: sum(|counts| counts.sent),
-            ok,
+            successful,
             failed: sum(EndpointCounts::failed),
-            ok_per_s: (window_ns > 0).then(|| ok as f64 / window_ns as f64 * 1e9),
+            throughput_per_s: (window_ns > 0).then(|| successful as f64 / window_ns as f64 * 1e9),
         }
     };
     model::grouped(counts.map(|counts| (counts.name.as_str(), counts)))

@@ -163,7 +163,7 @@ pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow:
     let is_text = !run.events && *form == report::TEXT;
     if run.events {
         // The report was the last event of the run.
-        print::data(&live::gate_event(record, gated.data()))?;
+        print::data(&live::gate_event(record, report::with_format(gated.data())))?;
     } else if *form == report::JUNIT {
         print::report(&gated, form, None)?;
     } else {

@@ -21,13 +21,10 @@ use record::{
     CaptureKind, Cause, EndReason, Event, Header, Phase, Prepared, RateChosen, Record,
     ServiceStarted, Slice, TrialStarted,
 };
-use report::{bytes, rate, seconds, share};
-use schemars::JsonSchema;
+use report::{LatencyQuantile, bytes, quantiles, rate, seconds, share};
 use screen::Screen;
-use serde::Serialize;
 use serde_json::Value;
 use services::Preparing;
-use stats::Quantile;
 
 use crate::print;
 
@@ -334,24 +331,13 @@ impl LiveState {
 /// The quantiles of a slice that are shown, in per cent.
 pub const PERCENT: [f64; 3] = [50.0, 90.0, 99.0];
 
-/// A quantile of the times of a slice.
-#[derive(Serialize, JsonSchema)]
-pub struct SliceQuantile {
-    /// The percentage.
-    pub percent: f64,
-    /// Microseconds.
-    pub us: f64,
-    /// Whether the value is a lower bound, because requests got no response.
-    pub at_least: bool,
-}
-
 /// Displayed figures of a slice.
 pub struct LiveFigures {
     /// Successful responses per second of its window.
     pub rate_per_s: f64,
     /// The quantiles of [`PERCENT`] with enough requests: response times in open loop, service times in
     /// closed loop.
-    pub times: Vec<SliceQuantile>,
+    pub times: Vec<LatencyQuantile>,
     /// Number of requests due.
     pub requests: u64,
 }
@@ -363,21 +349,9 @@ impl LiveFigures {
             .open
             .as_ref()
             .map_or(&slice.counts.latency, |open| &open.response);
-        let resolved = PERCENT
-            .into_iter()
-            .filter(|percent| latencies.resolves(percent / 100.0));
-        let timed = |percent| {
-            let quantile = latencies.quantile(percent / 100.0)?;
-            let at_least = matches!(quantile, Quantile::AtLeast(_));
-            Some(SliceQuantile {
-                percent,
-                us: quantile.ns() as f64 / 1e3,
-                at_least,
-            })
-        };
         LiveFigures {
             rate_per_s: slice.per_s().unwrap_or(0.0),
-            times: resolved.filter_map(timed).collect(),
+            times: quantiles(latencies, &PERCENT),
             requests: slice.counts.due(),
         }
     }

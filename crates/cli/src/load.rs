@@ -188,7 +188,7 @@ fn shown(
     if *form == report::JSON {
         let mut document = loaded.data();
         document["gate"] = gated.data();
-        print::data(&model::text::json(document))?;
+        print::data(&model::text::json(report::with_format(document)))?;
     } else if *form == report::JUNIT {
         print::report(&gated, form, None)?;
     } else {

@@ -324,7 +324,9 @@ fn of_file(path: &Path, form: &ProfileFormArgs) -> anyhow::Result<u8> {
             &::explain::profile(&name, &tree, unit),
             print::width_of(out),
         ),
-        ProfileForm::Json => model::text::json(explain::profile_json(&name, &tree, unit)),
+        ProfileForm::Json => model::text::json(report::with_format(explain::profile_json(
+            &name, &tree, unit,
+        ))),
         ProfileForm::Html => flame::page_of_trees(&[(&name, &tree)], unit, &name),
         other => exported(other, &[(name.clone(), &tree)], unit, &name)?,
     };
@@ -451,7 +453,10 @@ fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
         print::put(Some(page), &flame::page_of_trees(&trees, a.unit, &title))?;
     }
     let text = match is_json {
-        true => model::text::json(explain::difference_json(&comparison, a.unit)),
+        true => model::text::json(report::with_format(explain::difference_json(
+            &comparison,
+            a.unit,
+        ))),
         false => report::text(&explain::difference(&comparison, a.unit), print::width()),
     };
     print::data(&text)?;

@@ -478,8 +478,10 @@ pub fn carry(mut course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabEr
     if captures_alone.is_none() {
         keep_reports(&record, explanation.as_ref());
     }
-    let report =
-        || MeasuredRecord::new(&record, &analysis::conclude(&record), explanation.as_ref()).data();
+    let report = || {
+        let conclusion = analysis::conclude(&record);
+        report::with_format(MeasuredRecord::new(&record, &conclusion, explanation.as_ref()).data())
+    };
     live.finish(&record, report)?;
     record.directory = records::typed(&record.directory);
     Ok((record, result))

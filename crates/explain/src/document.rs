@@ -18,8 +18,6 @@ use crate::{
     LineCost, Tree, TreeUnit, WorkerShare,
 };
 
-/// Version of the JSON forms. Within a version, fields may be added, but never renamed or removed.
-const VERSION: u32 = 1;
 /// The unit of nearly all figures.
 const US: TreeUnit = TreeUnit::MicrosPerRequest;
 /// Number of comparisons with tables in a report. The others have only their reconciliation and story.
@@ -236,7 +234,6 @@ pub fn profile_json(title: &str, tree: &Tree, unit: TreeUnit) -> Value {
         |of| json!({ "frame": worked.frames[of.frame], "self": of.self_value, "total": of.total }),
     );
     json!({
-        "profile_version": VERSION,
         "profile": title,
         "unit": unit.name(),
         "worked": worked.total(),
@@ -266,7 +263,7 @@ pub fn difference(comparison: &CostComparison, unit: TreeUnit) -> Document {
 
 /// The same as JSON.
 pub fn difference_json(comparison: &CostComparison, unit: TreeUnit) -> Value {
-    json!({ "profile_version": VERSION, "unit": unit.name(), "difference": comparison })
+    json!({ "unit": unit.name(), "difference": comparison })
 }
 
 /// Whether the kind is CPU time or bytes, not waiting.

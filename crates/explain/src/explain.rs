@@ -22,8 +22,6 @@ use crate::observed::{NativeSide, Observed, ObservedPlace};
 use crate::tree::{scaled, together};
 use crate::{CostComparison, CostInterval, ExplainedService, Explanation, Tree, waiting};
 
-/// Format version of an explanation.
-pub const VERSION: u32 = 1;
 /// Number of samples of a service in a variant below which shares of functions are uncertain.
 pub const SAMPLES_MIN: u64 = 200;
 /// A profiler cannot make a service cheaper. If CPU time appears lower by this fraction, the windows were not
@@ -90,7 +88,6 @@ pub(crate) fn explained(
         .filter_map(|pair| work.comparison(pair, measured, &subjects))
         .collect();
     Explanation {
-        version: VERSION,
         rounds,
         subjects,
         comparisons,

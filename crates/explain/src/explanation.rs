@@ -35,8 +35,6 @@ pub struct CostInterval {
 /// otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
-    /// Format version of this value.
-    pub version: u32,
     /// Number of captures of each variant.
     pub rounds: u32,
     /// One for each variant and service that was profiled. The entry comes first.

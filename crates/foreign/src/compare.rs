@@ -35,7 +35,6 @@ pub enum ComparisonAnswer {
     /// The ratio, candidate over baseline, with its 95 % interval.
     Interval(stats::Welch),
     /// There is no meaningful ratio.
-    #[serde(rename = "void")]
     Invalid {
         /// The reasons.
         reasons: Vec<String>,

@@ -21,7 +21,6 @@ use crate::quantity::Quantity;
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     /// No conclusion may be drawn from the affected figures.
-    #[serde(rename = "void")]
     Invalid,
     /// The figures are valid but need caution.
     Warning,

@@ -5,6 +5,7 @@ use model::quantity::{Quantity, interval};
 use plan::Metric;
 use record::Record;
 use serde_json::{Value, json};
+use stats::Interval;
 
 use crate::form::Report;
 use crate::validity::explained_by;
@@ -69,7 +70,6 @@ impl Report for ComparedRecords<'_> {
     fn data(&self) -> Value {
         let of = |record: &Record| json!({ "record": record.directory.display().to_string(), "created": record.header.created });
         json!({
-            "compare_version": 2,
             "before": of(self.before),
             "after": of(self.after),
             "across": self.across,
@@ -89,7 +89,10 @@ fn table(metric: Metric, shifts: &[Shift]) -> Table {
         unit: metric.unit(),
     };
     for shift in shifts.iter().filter(|shift| shift.metric == metric) {
-        let (low, high) = shift.interval.unwrap_or((shift.ratio, shift.ratio));
+        let Interval { low, high } = shift.interval.unwrap_or(Interval {
+            low: shift.ratio,
+            high: shift.ratio,
+        });
         let (change, ends) = interval(shift.ratio, low, high);
         let unknown = || format!("unknown: {} of {SESSIONS_MIN} other runs", shift.sessions);
         let ends = if shift.interval.is_some() {

@@ -86,7 +86,7 @@ pub struct Confirmed {
     /// Limits that the choice breaks, or leaves open.
     pub limits: Vec<LimitSeen>,
     /// Reason if there is no effect.
-    pub void: Option<String>,
+    pub invalid: Option<String>,
 }
 
 /// Result of a limit in the confirmation.
@@ -95,16 +95,14 @@ pub struct LimitSeen {
     /// The limit as it was written.
     pub limit: String,
     /// Whether its whole interval keeps the limit. Inconclusive also without a figure.
-    pub state: Ruling,
+    pub outcome: Ruling,
     /// The bounded figure, relative to the unchanged service.
-    pub seen: Option<EffectEstimate>,
+    pub measured: Option<EffectEstimate>,
 }
 
 /// Result of a tuning.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
-    /// Version of this format.
-    pub advice_version: u32,
     /// The service.
     pub service: String,
     /// The judged metric.
@@ -154,7 +152,6 @@ impl Advice {
             ..TriedSetting::default()
         });
         Advice {
-            advice_version: 1,
             service: String::new(),
             metric: spec.metric,
             per_core: tuning.per_core(),
@@ -195,8 +192,8 @@ impl Advice {
 impl Confirmed {
     /// Verdict about the choice, or why it is not advised.
     fn advised(&self) -> Result<Worth, &'static str> {
-        match self.limits.iter().map(|limit| limit.state).max() {
-            _ if self.void.is_some() => Err("the confirmation is invalid"),
+        match self.limits.iter().map(|limit| limit.outcome).max() {
+            _ if self.invalid.is_some() => Err("the confirmation is invalid"),
             Some(Ruling::Fail) => Err("what helps breaks a limit"),
             _ if !self.holds => Err("not confirmed on fresh runs"),
             Some(Ruling::Inconclusive) => Ok(Worth::LimitOpen),
@@ -315,12 +312,12 @@ fn confirmed(tuning: &Tuning, seen: Option<&Confirmation>) -> Confirmed {
     let spec = &tuning.spec;
     let known = |metric: Metric| Some(seen?.iter().find(|(of, _)| *of == metric)?.1);
     let limit = |keep: &Keep| {
-        let seen = keep.figure.metric().and_then(known);
-        let state = seen.map_or(Ruling::Inconclusive, |known| keep.ruling(&known));
+        let measured = keep.figure.metric().and_then(known);
+        let outcome = measured.map_or(Ruling::Inconclusive, |known| keep.ruling(&known));
         LimitSeen {
             limit: keep.text.clone(),
-            state,
-            seen,
+            outcome,
+            measured,
         }
     };
     Confirmed {
@@ -329,7 +326,7 @@ fn confirmed(tuning: &Tuning, seen: Option<&Confirmation>) -> Confirmed {
         predicted: tuning.predicted(),
         holds: tuning.holds(),
         limits: spec.keep.iter().map(limit).collect(),
-        void: seen
+        invalid: seen
             .is_none()
             .then(|| "its confirmation is invalid: see its report".to_owned()),
     }
@@ -481,7 +478,7 @@ impl Advice {
         };
         let Some(effect) = &confirmed.effect else {
             let why = confirmed
-                .void
+                .invalid
                 .as_deref()
                 .unwrap_or("its confirmation has no interval");
             return QuestionAnswer::new(why, Tone::Bad, "invalid", "");
@@ -497,9 +494,16 @@ impl Advice {
                 change_alone(predicted, 0)
             ));
         }
-        for LimitSeen { limit, state, seen } in &confirmed.limits {
-            let seen = seen.as_ref().map(|known| format!(" ({})", told(known).1));
-            match (state, seen) {
+        for LimitSeen {
+            limit,
+            outcome,
+            measured,
+        } in &confirmed.limits
+        {
+            let seen = measured
+                .as_ref()
+                .map(|known| format!(" ({})", told(known).1));
+            match (outcome, seen) {
                 (Ruling::Pass, _) => {}
                 (Ruling::Fail, seen) => {
                     notes.push(format!("together they break the limit {limit}{}", seen.unwrap_or_default()));
@@ -618,12 +622,14 @@ impl Advice {
                 format!("{value} ({between}), all together"),
             ));
         }
-        for LimitSeen { limit, seen, .. } in self
+        for LimitSeen {
+            limit, measured, ..
+        } in self
             .confirmed
             .iter()
             .flat_map(|confirmed| &confirmed.limits)
         {
-            let seen = seen
+            let seen = measured
                 .as_ref()
                 .map(told)
                 .map(|(value, between)| format!("{value} ({between})"));
@@ -735,17 +741,17 @@ mod tests {
         });
         let limit = LimitSeen {
             limit: "p99 < +25%".to_owned(),
-            state: Ruling::Pass,
-            seen: slower,
+            outcome: Ruling::Pass,
+            measured: slower,
         };
-        let (memory, predicted, holds, void) = (effect, None, true, None);
+        let (memory, predicted, holds, invalid) = (effect, None, true, None);
         let confirmed = Confirmed {
             effect,
             memory,
             predicted,
             holds,
             limits: vec![limit],
-            void,
+            invalid,
         };
         let [first, second] = same;
         let untried_levels = vec!["POOL=2".to_owned(), "POOL=8".to_owned()];
@@ -755,7 +761,6 @@ mod tests {
             ..second
         };
         let mut advice = Advice {
-            advice_version: 1,
             service: "node server.js".to_owned(),
             metric: Metric::Throughput,
             per_core: false,
@@ -779,8 +784,8 @@ mod tests {
         insta::assert_snapshot!(plain(&advice));
         // A choice that may break a limit is not advised.
         let confirmed = advice.confirmed.as_mut().expect("it was confirmed");
-        confirmed.limits[0].state = Ruling::Inconclusive;
-        confirmed.limits[0].seen = Some(EffectEstimate {
+        confirmed.limits[0].outcome = Ruling::Inconclusive;
+        confirmed.limits[0].measured = Some(EffectEstimate {
             ratio: 1.1,
             low: 0.9,
             high: 1.4,

@@ -80,7 +80,6 @@ impl Report for Calibrated<'_> {
             .first()
             .map(|variant| variant.name.as_str());
         json!({
-            "calibration_version": 1,
             "experiment": header.plan.name,
             "variant": variant,
             "record": self.record.directory.display().to_string(),
@@ -306,7 +305,6 @@ impl Report for Surveyed<'_> {
 
     fn data(&self) -> Value {
         json!({
-            "env_version": 1,
             "hazards": self.hazards.iter().map(hazard_json).collect::<Vec<_>>(),
             "facts": self.facts,
             "calibration": self.calibration.map(|(record, calibration)| json!({
@@ -377,14 +375,9 @@ impl Surveyed<'_> {
 
 /// A hazard in version 1 of the format.
 fn hazard_json(hazard: &Hazard) -> Value {
-    let grade = match hazard.grade {
-        Grade::Invalid | Grade::Warning => "bad",
-        Grade::Note => "know",
-        Grade::Fine => "fine",
-    };
     json!({
-        "name": hazard.check,
-        "grade": grade,
+        "check": hazard.check,
+        "grade": hazard.grade,
         "evidence": hazard.evidence.as_str(),
         "figures": hazard.evidence.figures().collect::<BTreeMap<_, _>>(),
         "remedy": hazard.remedy.text,

@@ -22,7 +22,7 @@ use crate::page::{self, PageData};
 use crate::plot::Plot;
 use crate::validity::explained_by;
 
-pub use data::schema;
+pub use data::{LatencyQuantile, load_schema, quantiles, schema};
 pub use headline::RunState;
 pub(crate) use method::{end_text, machine_line, processor};
 pub(crate) use tables::INVALID;

@@ -92,7 +92,6 @@ impl Report for Audited<'_> {
 
     fn data(&self) -> Value {
         json!({
-            "audit_version": 1,
             "files": self.audit.files,
             "runs": self.audit.runs,
             "groups": self.audit.groups,
@@ -237,7 +236,7 @@ fn finding_json(found: &CheckResult) -> Value {
         "check": finding.check.code(),
         "grade": finding.grade,
         "about": finding.check.about(),
-        "statement": finding.evidence.as_str(),
+        "evidence": finding.evidence.as_str(),
         "cases": found.cases.iter().map(case).collect::<Vec<_>>(),
         "remedy": finding.remedy.text,
     })

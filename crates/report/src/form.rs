@@ -1,5 +1,7 @@
 //! The forms of a report as a table. To add a form, add a renderer and a row here.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::csv::{CsvRows, csv};
@@ -9,6 +11,32 @@ use crate::page::{PageData, page_of};
 use crate::plot::{Ground, Plot};
 use crate::text::text;
 use model::document::Document;
+
+/// Format number of all JSON documents of reports. Within a format, fields are added and never renamed or
+/// removed (docs/formats.md).
+const FORMAT: u32 = 1;
+
+/// A document of Proofload. Within a format, fields are added, and never renamed or removed. Ratios are
+/// candidate over baseline: 1.1 is ten per cent more. Names of fields end in their unit. Null means "not
+/// known" or "not measured", never 0.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "Proofload report")]
+pub(crate) struct JsonDocument<T> {
+    /// Format number of the document.
+    format: u32,
+    #[serde(flatten)]
+    document: T,
+}
+
+/// Puts the format number before the fields of a document.
+pub fn with_format(data: Value) -> Value {
+    let document = JsonDocument {
+        format: FORMAT,
+        document: data,
+    };
+    // An object with a number always converts to JSON.
+    serde_json::to_value(document).unwrap_or_default()
+}
 
 /// A report, for people and for programs.
 pub trait Report {
@@ -20,8 +48,7 @@ pub trait Report {
         self.document()
     }
 
-    /// The report for programs, with its own version. Within a version, fields are added and never renamed or
-    /// removed (docs/formats.md).
+    /// The report for programs, without the [format number](with_format).
     fn data(&self) -> Value;
 
     /// Figures for spreadsheets. `None` if there are none.
@@ -92,7 +119,7 @@ pub static MARKDOWN: Form = Form {
 };
 /// JSON.
 pub static JSON: Form = form("json", "For other programs", |report, _| {
-    Some(model::text::json(report.data()))
+    Some(model::text::json(with_format(report.data())))
 });
 /// One page of HTML.
 pub static HTML: Form = form(

@@ -79,7 +79,6 @@ impl Report for Gated<'_> {
         let (unfit, ruling) = (self.gate.unfit.as_ref(), self.gate.ruling());
         let let_pass = ruling == Some(Ruling::Inconclusive) && self.lets_pass();
         json!({
-            "gate_version": 1,
             "record": self.record.directory.display().to_string(),
             "outcome": ruling.map_or_else(|| json!("not_judged"), |ruling| json!(ruling)),
             "passes": ruling == Some(Ruling::Pass) || let_pass,
@@ -290,7 +289,7 @@ fn judgement_json(judgement: &Judgement) -> Value {
         "name": judgement.name,
         "line": judgement.line,
         "measured": judgement.measured,
-        "ruling": judgement.ruling,
+        "outcome": judgement.ruling,
         "reason": judgement.reason,
         "blocks_needed": judgement.blocks_needed,
         "seconds_needed": judgement.seconds_needed,

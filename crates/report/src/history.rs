@@ -22,9 +22,6 @@ use crate::experiment::{answer, end_text, machine_line, typed};
 use crate::form::Report;
 use crate::validity::explained_by;
 
-/// Version of the JSON forms. Fields may be added within a version, never renamed or removed.
-const VERSION: u32 = 1;
-
 /// A record in a list.
 #[derive(Debug, Clone)]
 pub struct ListedRecord<'a> {
@@ -120,7 +117,6 @@ impl Report for RecordList<'_> {
             })
         };
         json!({
-            "history_version": VERSION,
             "records": self.records.iter().map(one).collect::<Vec<_>>(),
             "older_not_shown": self.hidden,
         })
@@ -294,7 +290,6 @@ impl Report for Short<'_> {
     fn data(&self) -> Value {
         let file = |(name, bytes): &(String, u64)| json!({ "name": name, "bytes": bytes });
         json!({
-            "history_version": VERSION,
             "record": self.record.directory.display().to_string(),
             "running": self.running,
             "essentials": Essentials::of(self.record, self.conclusion),
@@ -440,7 +435,6 @@ impl Report for Trended<'_> {
 
     fn data(&self) -> Value {
         json!({
-            "history_version": VERSION,
             "experiment": self.experiment,
             "machine": { "mark": self.machine.0, "environment": self.machine.1 },
             "elsewhere": self.elsewhere,

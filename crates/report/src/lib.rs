@@ -28,9 +28,12 @@ pub use across::ComparedRecords;
 pub use advice::Advice;
 pub use calibration::{Calibrated, Surveyed};
 pub use experiment::answer::{compared_as, known, so_far};
-pub use experiment::{MeasuredRecord, REPORT_PAGE, schema};
+pub use experiment::{
+    LatencyQuantile, MeasuredRecord, REPORT_PAGE, load_schema, quantiles, schema,
+};
 pub use form::{
     CSV, FORMS, Form, FormOptions, HTML, JSON, JUNIT, MARKDOWN, Report, SVG, TEXT, render,
+    with_format,
 };
 pub use gate::Gated;
 pub use markdown::markdown;

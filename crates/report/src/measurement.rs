@@ -20,7 +20,7 @@ use crate::validity::explained_by;
 
 mod data;
 
-pub(crate) use data::data;
+pub(crate) use data::{LoadData, data};
 
 /// The quantiles shown, with their names.
 const QUANTILES: [(&str, f64); 6] = [

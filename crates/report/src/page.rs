@@ -264,7 +264,7 @@ fn variants(record: &Record, conclusion: &Conclusion) -> Vec<PageVariant> {
     let trials = || record.complete_blocks().flat_map(|block| &block.trials);
     let one = |(index, of): (usize, &analysis::VariantFigures)| PageVariant {
         name: of.name.clone(),
-        void: conclusion.voids(index),
+        invalid: conclusion.voids(index),
         trials: trials().filter(|trial| trial.variant() == index).count(),
         requests: of.requests,
     };

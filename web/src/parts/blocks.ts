@@ -4,7 +4,7 @@ import { CellAxis, ratioDomain } from '../cells';
 import type { Chart, Line, Shade } from '../chart';
 import { element, section } from '../elements';
 import { look, swatch } from '../looks';
-import type { BlockSeries, PageData, Verdict } from '../model';
+import type { BlockSeries, PageData, PageVerdict } from '../model';
 import { capital, Column, counted, figure, grouped, linearTicks, logTicks, ratio, ratioTicks, share } from '../numbers';
 import { behind, Chooser, figuresOf, pictureOf } from '../pictures';
 import { tableOf } from '../tables';
@@ -44,7 +44,7 @@ function ratiosOf(data: PageData, view: View): HTMLElement | null {
 }
 
 /** Shows drift, and what the interval is made of. */
-function ratioChart({ metric, comparison, candidate, blocks, ratio: all, word, detail, more_is_better: more }: Verdict, margin: number): Chart {
+function ratioChart({ metric, comparison, candidate, blocks, ratio: all, word, detail, more_is_better: more }: PageVerdict, margin: number): Chart {
   const across = (from: number, to: number, ink: string, strength = 1): Shade => ({ axis: 'y', from, to, ink, strength });
   const { ink } = look(candidate);
   const shades = [

@@ -3,15 +3,15 @@
 import { judgedTable } from '../cells';
 import { element, fold, paragraph, present, section, sign, type Child } from '../elements';
 import { swatch } from '../looks';
-import type { Finding, Grade, PageData, State } from '../model';
+import type { Finding, Grade, PageData, RunState } from '../model';
 import { moment, share } from '../numbers';
 import { filterOf, tableOf } from '../tables';
 
 /** What is said of a state before the answer, with a sign that needs no colour. */
-const STATES: Record<State, readonly [sign: string, words: string]> = {
+const STATES: Record<RunState, readonly [sign: string, words: string]> = {
   decided: ['✓', 'Decided'],
   open: ['…', 'Inconclusive'],
-  void: ['✕', 'Invalid'],
+  invalid: ['✕', 'Invalid'],
   measured: ['–', 'Measured, nothing is compared'],
   broken: ['!', 'The run broke off'],
 };
@@ -64,7 +64,7 @@ export function variantsOf({ figures, parts }: PageData): HTMLElement | null {
 }
 
 const EVIDENCE_AT_FIRST = 4;
-const GRADES: Record<Grade, readonly [sign: string, word: string]> = { void: ['✕', 'Invalid'], warning: ['!', 'Warning'], note: ['i', 'Note'], fine: ['✓', 'Fine'] };
+const GRADES: Record<Grade, readonly [sign: string, word: string]> = { invalid: ['✕', 'Invalid'], warning: ['!', 'Warning'], note: ['i', 'Note'], fine: ['✓', 'Fine'] };
 
 /**
  * What makes the result invalid, for the top of the page, or what else was found; `null` where nothing was. Those of one check stand
@@ -72,7 +72,7 @@ const GRADES: Record<Grade, readonly [sign: string, word: string]> = { void: ['�
  */
 export function findingsOf(data: PageData, voiding: boolean): HTMLElement | null {
   const groups = new Map<string, Finding[]>();
-  for (const one of data.findings.filter(({ grade }) => (grade === 'void') === voiding)) {
+  for (const one of data.findings.filter(({ grade }) => (grade === 'invalid') === voiding)) {
     const key = `${one.grade} ${one.number ?? one.evidence}`;
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }

@@ -51,7 +51,7 @@ function sizesOf({ variants, verdicts }: PageData): Child[] {
   if (variants.length === 0) return [];
   const judged = verdicts.filter(({ blocks }) => blocks.length > 0);
   const blocks = judged.map(({ comparison, metric, blocks }) => [comparison, metric, grouped(blocks.length)]);
-  const trials = variants.map(({ name, trials, requests, void: invalid }) => [invalid ? `${name} (invalid)` : name, grouped(trials), grouped(requests)]);
+  const trials = variants.map(({ name, trials, requests, invalid }) => [invalid ? `${name} (invalid)` : name, grouped(trials), grouped(requests)]);
   return [
     element('h3', {}, 'Sample sizes'),
     paragraph('A block is one observation, however many requests it took: intervals come from blocks.', 'faint'),

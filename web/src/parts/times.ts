@@ -4,7 +4,7 @@
 import uPlot from 'uplot';
 import type { Axis, Chart, Figure, Line } from '../chart';
 import { element, paragraph, section } from '../elements';
-import type { LatencyCurve, LatencyCurves, PageData, Table } from '../model';
+import type { LatencyCurve, LatencyCurves, PageData, PageTable } from '../model';
 import { capital, Column, counted, figure, grouped, percentile } from '../numbers';
 import { pictureOf } from '../pictures';
 import type { View } from '../view';
@@ -27,7 +27,7 @@ function requestsOf({ curves }: LatencyCurves): number {
 
 function partOf({ variants }: PageData, view: View, latency: LatencyCurves): HTMLElement[] {
   const names = variants.map(({ name }) => name);
-  const table = (): Table => quantiles(names, latency);
+  const table = (): PageTable => quantiles(names, latency);
   const censored = latency.curves.reduce((sum, one) => sum + one.censored, 0);
   const drawn = latency.curves.filter(({ requests }) => requests > 0).length;
   const given = censored > 0 ? `, ${grouped(censored)} of them given up: these took at least as long as they were waited for` : '';
@@ -48,7 +48,7 @@ function partOf({ variants }: PageData, view: View, latency: LatencyCurves): HTM
 }
 
 /** A row for each variant that has a curve: of many only the first have one. */
-export function quantiles(names: readonly string[], { curves }: Pick<LatencyCurves, 'curves'>): Table {
+export function quantiles(names: readonly string[], { curves }: Pick<LatencyCurves, 'curves'>): PageTable {
   const column = new Column('us', curves.map((curve) => timeAt(curve, 0.5)?.us ?? null));
   const cell = (time: Time | null): string => (time === null ? '–' : `${time.atLeast ? '≥ ' : ''}${column.cell(time.us)}`);
   const rowOf = (curve: LatencyCurve, variant: number): string[] => [

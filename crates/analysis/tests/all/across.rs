@@ -2,7 +2,7 @@
 
 use proofload_analysis::{Essentials, Grade, SESSIONS_MIN, Shift, across, conclude};
 use record::{RateChosen, Record, Slice};
-use stats::Latencies;
+use stats::{Interval, Latencies};
 
 use crate::given::{open_loop, slices, sound};
 
@@ -114,7 +114,7 @@ fn how_much_other_runs_differ_is_the_interval() {
             .find(|shift| shift.metric == plan::Metric::Throughput);
         shift.expect("throughput is judged").interval
     };
-    let (low, high) = interval(&kept).expect("five other runs");
+    let Interval { low, high } = interval(&kept).expect("five other runs");
     // s = 1.6 %, so 3 % between two runs is chance: t of 4 degrees of freedom, over several lines, times s
     // times the root of 2.
     assert!(low < 1.0 && high > 1.06 && high < 1.25, "{low} to {high}");

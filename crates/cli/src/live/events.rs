@@ -15,12 +15,13 @@ use record::{
     ConnectedGenerator, EndReason, Event, GeneratorLost, Header, Prepared, RateChosen, Record,
     Slice, SliceKind,
 };
+use report::LatencyQuantile;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use services::Preparing;
 
-use super::{LiveFigures, LiveState, SliceQuantile};
+use super::{LiveFigures, LiveState};
 
 /// Version of this format. Events and fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
@@ -57,7 +58,7 @@ pub enum EventKind {
         /// Time that the run may take.
         budget_s: f64,
         /// The smallest relative difference that matters.
-        margin_share: f64,
+        margin: f64,
         /// Metrics that get a verdict. The first one determines how much is measured.
         metrics: Vec<Metric>,
         /// Whether requests are due at a rate (`open`), or follow each other (`closed`).
@@ -144,7 +145,7 @@ pub enum EventKind {
         rate_per_s: Option<f64>,
         /// The quantiles with enough requests: response times in open loop, service times in closed loop.
         /// Empty if figures are withheld.
-        quantiles: Vec<SliceQuantile>,
+        quantiles: Vec<LatencyQuantile>,
         /// Number of requests due. Null if figures are withheld.
         requests: Option<u64>,
         /// Requests that did not end in an expected response.
@@ -305,7 +306,7 @@ pub fn started(header: &Header, directory: &Path) -> EventLine {
         record: directory.display().to_string(),
         seed: header.seed,
         budget_s: design.budget.as_secs_f64(),
-        margin_share: design.margin,
+        margin: design.margin,
         metrics: design.metrics().collect(),
         load_loop: if is_open {
             EventLoop::Open

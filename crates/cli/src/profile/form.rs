@@ -146,7 +146,7 @@ pub fn print(args: &ProfileFormArgs, explanation: &Explanation, title: &str) -> 
     };
     let text = match args.format {
         ProfileForm::Text => report::text(&explain::all_of(&chosen, title), print::width_of(out)),
-        ProfileForm::Json => model::text::json(serde_json::to_string_pretty(&chosen)?),
+        ProfileForm::Json => model::text::json(report::with_format(serde_json::to_value(&chosen)?)),
         ProfileForm::Html => flame::page(&chosen, title),
         form => {
             let of = |subject| Some((called(subject), tree(args, subject)?));

@@ -19,7 +19,7 @@ fn a_void_conclusion_is_the_exit_code_and_json_has_the_runs() {
         .prints(&["labels with a single run"]);
     let json = place.said(&["report", "notes.md", "--json"]).json();
     assert_eq!(
-        (&json["audit_version"], &json["runs"][1]["requests"]),
+        (&json["format"], &json["runs"][1]["requests"]),
         (&1.into(), &221_530.into())
     );
     place

@@ -11,10 +11,10 @@ fn this_machine_is_told_in_text_and_in_json() {
         .prints(&["This machine", "processors: ", "proofload doctor calibrate"]);
     assert!(!said.out.contains('\x1b'), "{said}");
     let value = place.said(&["doctor", "--json"]).ends(0).json();
-    assert_eq!(value["env_version"], 1);
+    assert_eq!(value["format"], 1);
     let hazards = value["hazards"].as_array().expect("a list");
     let graded = |hazard: &serde_json::Value| {
-        matches!(hazard["grade"].as_str(), Some("bad" | "know" | "fine"))
+        matches!(hazard["grade"].as_str(), Some("warning" | "note" | "fine"))
             && hazard["evidence"]
                 .as_str()
                 .is_some_and(|evidence| !evidence.is_empty())
@@ -33,7 +33,7 @@ fn this_machine_is_told_in_text_and_in_json() {
         "open_files",
     ] {
         assert!(
-            hazards.iter().any(|hazard| hazard["name"] == name),
+            hazards.iter().any(|hazard| hazard["check"] == name),
             "{name}: {hazards:#?}"
         );
     }

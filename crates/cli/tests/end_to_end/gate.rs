@@ -68,12 +68,12 @@ fn a_slower_service_breaks_the_gate_and_the_runner_is_told_where() {
     );
 
     // The record contains the limits, and can be judged by others without another run.
-    judges(&place, "record", &[], 1, "broken");
+    judges(&place, "record", &[], 1, "fail");
     fs::remove_file(&experiment).expect("the experiment is not needed any more");
     let json = gate(&place, "record", &["--json"]).json();
     assert_eq!(
-        (&json["limits"][0]["line"], &json["limits"][1]["ruling"]),
-        (&line.into(), &"kept".into())
+        (&json["limits"][0]["line"], &json["limits"][1]["outcome"]),
+        (&line.into(), &"pass".into())
     );
     let cases = [
         "failures=\"1\" errors=\"0\"",
@@ -103,12 +103,12 @@ fn a_slower_service_breaks_the_gate_and_the_runner_is_told_where() {
         (
             &["--limit", "throughput > -99%", "--limit", "failed < 20%"][..],
             0,
-            "kept",
+            "pass",
         ),
-        (&["--max-regression", "3%"], 1, "broken"),
-        (&[], 1, "broken"),
-        (&["--limit", &precise], 5, "open"),
-        (&["--limit", &precise, "--allow-open"], 0, "open"),
+        (&["--max-regression", "3%"], 1, "fail"),
+        (&[], 1, "fail"),
+        (&["--limit", &precise], 5, "inconclusive"),
+        (&["--limit", &precise, "--allow-open"], 0, "inconclusive"),
     ] {
         judges(&place, "free", flags, code, outcome);
     }

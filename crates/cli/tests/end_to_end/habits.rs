@@ -69,7 +69,7 @@ fn a_command_line_of_wrk_is_run_and_flags_of_ours_stay_in_force() {
         "{}",
         heads[0]
     );
-    let sent = json["requests"]["sent"].as_u64();
+    let sent = json["sent"].as_u64();
     assert_eq!(sent, Some(heads.len() as u64));
 
     let again = typed_again(&said).json();

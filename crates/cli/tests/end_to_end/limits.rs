@@ -97,7 +97,7 @@ fn accepting_connections_is_no_cost_of_requests() {
         let said = service.load(&["--rate", "100", "-d", "2s", "-c", connections, "--json"]);
         let document = said.ends(0).json();
         let cpu_s = document["services_cpu_s"].as_f64().expect("CPU time");
-        cpu_s * 1e6 / document["requests"]["ok"].as_f64().expect("requests")
+        cpu_s * 1e6 / document["successful"].as_f64().expect("requests")
     };
     cpu_us("2");
     let (few, many) = (cpu_us("2"), cpu_us("500"));

@@ -80,20 +80,20 @@ fn steps_are_slices_of_their_own() {
         .ends(0)
         .json();
     assert_eq!(
-        (&document["version"], &document["asked_steps"]),
+        (&document["format"], &document["asked_steps"]),
         (&1.into(), &2.into())
     );
-    assert!(document["capacity"].is_null() && document["void"].is_null());
+    assert!(document["capacity"].is_null() && document["invalid"].is_null());
     let steps = document["steps"].as_array().expect("steps");
     for (step, per_s) in steps.iter().zip([50.0, 100.0]) {
         assert_eq!(
             (&step["loop"], &step["open"]["rate_per_s"]),
             (&"open".into(), &per_s.into())
         );
-        assert_eq!(step["open"]["intended"], per_s as u64, "one second of it");
-        assert_eq!(step["response"]["count"], step["open"]["intended"]);
+        assert_eq!(step["requests"], per_s as u64, "one second of it");
+        assert_eq!(step["response_time"]["count"], step["requests"]);
         assert!(step["open"]["verdict"].is_string() && step["open"]["ramp"].is_null());
-        assert!(step["version"].is_null(), "the document has one");
+        assert!(step["format"].is_null(), "the document has one");
     }
     assert_eq!(steps.len(), 2);
 
@@ -109,7 +109,7 @@ fn a_ramp_has_its_tenths() {
         .ends(0)
         .json();
     let (open, ramp) = (&document["open"], &document["open"]["ramp"]);
-    assert_eq!(open["intended"], 300, "two seconds of 150 on average");
+    assert_eq!(document["requests"], 300, "two seconds of 150 on average");
     assert!(open["rate_per_s"].is_null() && open["verdict"].is_null());
     assert_eq!(
         [&ramp["from_per_s"], &ramp["to_per_s"], &ramp["over_s"]],
@@ -122,11 +122,11 @@ fn a_ramp_has_its_tenths() {
     assert_eq!((stretches.len(), due.sum::<f64>().round()), (10, 300.0));
     let ok: f64 = stretches
         .iter()
-        .map(|stretch| stretch["ok_per_s"].as_f64().expect("a rate") * 0.2)
+        .map(|stretch| stretch["throughput_per_s"].as_f64().expect("a rate") * 0.2)
         .sum();
     assert_eq!(
         Some(ok.round() as u64),
-        document["requests"]["ok_in_window"].as_u64()
+        document["successful_in_window"].as_u64()
     );
 
     let said = service.run(&["--rate", "50..250", "--duration", "1s"]);
@@ -163,7 +163,7 @@ fn a_share_is_of_a_capacity_that_was_measured() {
         "{rate} of {per_s}"
     );
     assert_eq!(
-        (&document["open"]["share_of_capacity"], &document["loop"]),
+        (&document["open"]["capacity_share"], &document["loop"]),
         (&0.6.into(), &"open".into())
     );
 }
@@ -232,7 +232,7 @@ fn ctrl_c_ends_all_steps_and_keeps_what_there_is() {
     let steps = document["steps"].as_array().expect("steps");
     assert!((1..3).contains(&steps.len()), "{} steps", steps.len());
     assert_eq!(
-        (&steps[0]["interrupted"], &steps[0]["open"]["intended"]),
+        (&steps[0]["interrupted"], &steps[0]["requests"]),
         (&false.into(), &50.into())
     );
     let page = page_of(&kept);

@@ -42,7 +42,7 @@ fn https_needs_a_certificate_that_is_trusted_or_says_that_none_was() {
         (&true.into(), &NAME.into())
     );
     assert_eq!(
-        (&checked["requests"]["ok"], &checked["handshake"]["count"]),
+        (&checked["successful"], &checked["handshake"]["count"]),
         (&200.into(), &4.into())
     );
     assert!(
@@ -167,8 +167,11 @@ fn a_mix_is_the_same_for_the_same_seed() {
         .filter(|line| line.starts_with("GET /item/"))
         .count();
     assert_eq!(endpoints[0]["name"], "item");
-    assert_eq!(endpoints[0]["ok"], items, "404 is what it expects");
-    assert_eq!(endpoints[1]["outcomes"][0]["latency"]["count"], 100 - items);
+    assert_eq!(endpoints[0]["successful"], items, "404 is what it expects");
+    assert_eq!(
+        endpoints[1]["outcomes"][0]["service_time"]["count"],
+        100 - items
+    );
     assert!((60..90).contains(&items), "{items} of 100 at three in four");
 
     let wrong = "[[request]]\npath = \"/\"\nwieght = 2\n";

@@ -173,7 +173,6 @@ pub fn simple() -> Explanation {
     let story = "pbkdf2Sync, called by checkSync (users.js:24), takes 218 µs of each request on the main thread. In hash=pool the \
                  same work is done by libuv's thread pool: the event loop is free meanwhile, and the CPU time is the same.";
     Explanation {
-        version: 1,
         rounds: 3,
         subjects,
         comparisons: vec![comparison(

@@ -220,11 +220,11 @@ fn numbers_are_possible(value: &Value, path: &str, record: &Record) {
                 numbers_are_possible(value, &format!("{path}.{key}"), record);
             }
             let number = |name: &str| fields.get(name).and_then(Value::as_u64);
-            if let (Some(sent), Some(answered)) = (number("sent"), number("answered")) {
+            if let (Some(sent), Some(responses)) = (number("sent"), number("responses")) {
                 let rest =
                     ["timed_out", "broken", "unfinished"].map(|name| number(name).unwrap_or(0));
-                assert_eq!(sent, answered + rest.iter().sum::<u64>(), "{path}");
-                assert!(number("ok").unwrap_or(0) <= answered, "{path}");
+                assert_eq!(sent, responses + rest.iter().sum::<u64>(), "{path}");
+                assert!(number("successful").unwrap_or(0) <= responses, "{path}");
             }
         }
         Value::Array(items) => {

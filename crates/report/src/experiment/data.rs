@@ -14,6 +14,9 @@ use serde::Serialize;
 use serde_json::Value;
 use stats::{Band, Latencies, Resampling};
 
+use crate::form::JsonDocument;
+use crate::measurement::LoadData;
+
 /// Quantiles in the report, in per cent.
 const PERCENT: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
 /// Number of resamples of whole blocks for the bands of quantiles, and their level.
@@ -23,14 +26,9 @@ const BAND_LEVEL: f64 = 0.95;
 /// blocks, and the information does not.
 const BAND_BLOCKS_MAX: usize = 200;
 
-/// The report of a record of Proofload. Within a version, fields are added, and never renamed or removed.
-/// Ratios are candidate over baseline: 1.1 is ten per cent more. Names of fields end in their unit. Null
-/// means "not known" or "not measured", never 0.
+/// The report of a record.
 #[derive(Serialize, JsonSchema)]
-#[schemars(title = "Proofload report")]
 struct ReportData<'a> {
-    /// Version of this format.
-    report_version: u32,
     /// Name of the experiment.
     experiment: &'a str,
     /// The question of the experiment, if the file has one.
@@ -58,26 +56,23 @@ struct ReportData<'a> {
     deployed: Vec<&'a DeployedSeen>,
     #[serde(flatten)]
     conclusion: &'a Conclusion,
-    /// From sent to done in closed loop. It depends on the connections and must not be compared. Empty in
-    /// open loop.
-    closed_loop_latency: Vec<LatencyData<'a>>,
-    /// The common rate and its results. Null in closed loop.
+    /// The common rate. Null in closed loop.
     open_loop: Option<OpenLoopData<'a>>,
+    /// From due to done, all trials of a variant together. Empty in closed loop.
+    response_time: Vec<LatencyData<'a>>,
+    /// From sent to done. In closed loop it depends on the connections and must not be compared.
+    service_time: Vec<LatencyData<'a>>,
     /// Explanation of the difference from captures. Null without captures.
     why: Option<&'a Explanation>,
 }
 
-/// Additional data of an open loop.
+/// Requests that are due at a rate.
 #[derive(Serialize, JsonSchema)]
 struct OpenLoopData<'a> {
     /// Distribution of requests in time.
     arrivals: ArrivalProcess,
     /// The rate. Null if the run ended before it was determined.
     rate: Option<&'a RateChosen>,
-    /// From due to done, all trials of a variant together.
-    response_time: Vec<LatencyData<'a>>,
-    /// From sent to done.
-    service_time: Vec<LatencyData<'a>>,
 }
 
 /// Times of one variant.
@@ -86,22 +81,29 @@ struct LatencyData<'a> {
     /// Its name.
     variant: &'a str,
     /// Number of requests.
-    requests: u64,
+    count: u64,
     /// Number of requests without a response. Their waiting times are lower bounds.
     censored: u64,
     /// Quantiles with at least ten requests beyond them.
-    quantiles: Vec<LatencyQuantile>,
+    quantiles: Vec<BandedQuantile>,
 }
 
 /// A quantile of times.
-#[derive(Serialize, JsonSchema)]
-struct LatencyQuantile {
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct LatencyQuantile {
     /// The percentage: 99 is p99.
-    percent: f64,
+    pub percent: f64,
     /// The time in microseconds.
-    us: f64,
+    pub us: f64,
     /// True if the value is a lower bound, because requests were given up or unfinished.
-    at_least: bool,
+    pub at_least: bool,
+}
+
+/// A quantile of times over several blocks.
+#[derive(Serialize, JsonSchema)]
+struct BandedQuantile {
+    #[serde(flatten)]
+    quantile: LatencyQuantile,
     /// Variation of the value when blocks are resampled. Null with fewer than six blocks, or if a block has
     /// no request. Too narrow with few blocks, and for display only.
     band_us: Option<BandUs>,
@@ -116,8 +118,17 @@ struct BandUs {
     high: Option<f64>,
 }
 
-/// JSON Schema (draft 2020-12) of the report, generated from its types. Stored as `docs/report.schema.json`.
+/// JSON Schema (draft 2020-12) of a report of an experiment. Stored as `docs/report.schema.json`.
 pub fn schema() -> Value {
+    schema_of::<ReportData<'static>>()
+}
+
+/// JSON Schema of a load measurement. Stored as `docs/load.schema.json`.
+pub fn load_schema() -> Value {
+    schema_of::<LoadData<'static>>()
+}
+
+fn schema_of<T: JsonSchema>() -> Value {
     let one_line = RecursiveTransform(|schema: &mut schemars::Schema| {
         if let Some(Value::String(description)) = schema.get_mut("description") {
             // An absent value in Rust is null here, and there is no page to link to.
@@ -135,31 +146,22 @@ pub fn schema() -> Value {
         });
     settings
         .into_generator()
-        .into_root_schema_for::<ReportData<'static>>()
+        .into_root_schema_for::<JsonDocument<T>>()
         .to_value()
 }
 
 /// The whole report, with the explanation from its captures.
 pub(super) fn data(record: &Record, conclusion: &Conclusion, why: Option<&Explanation>) -> Value {
     let header = &record.header;
-    let service_time = latencies(conclusion, record, analysis::latencies);
-    let (open_loop, closed_loop_latency) = if record.is_open_loop() {
-        let response_time = latencies(conclusion, record, analysis::responses);
-        let arrivals = header.plan.design.arrivals;
-        (
-            Some(OpenLoopData {
-                arrivals,
-                rate: record.rate.as_ref(),
-                response_time,
-                service_time,
-            }),
-            Vec::new(),
-        )
-    } else {
-        (None, service_time)
+    let open_loop = record.is_open_loop().then_some(OpenLoopData {
+        arrivals: header.plan.design.arrivals,
+        rate: record.rate.as_ref(),
+    });
+    let response_time = match open_loop {
+        Some(_) => latencies(conclusion, record, analysis::responses),
+        None => Vec::new(),
     };
     let report = ReportData {
-        report_version: 1,
         experiment: &header.plan.name,
         question: header.plan.question.as_deref(),
         record: record.directory.display().to_string(),
@@ -172,8 +174,9 @@ pub(super) fn data(record: &Record, conclusion: &Conclusion, why: Option<&Explan
         prepared: &record.prepared,
         deployed: record.deployed(),
         conclusion,
-        closed_loop_latency,
         open_loop,
+        response_time,
+        service_time: latencies(conclusion, record, analysis::latencies),
         why,
     };
     // Plain structs with string keys and finite numbers always convert to JSON.
@@ -196,17 +199,14 @@ fn latencies<'a>(
 fn summary<'a>(variant: &'a str, blocks: &[Latencies], seed: u64) -> LatencyData<'a> {
     let mut all = Latencies::new();
     blocks.iter().for_each(|block| all.merge(block));
-    // Quantiles with fewer than ten requests beyond them are left out.
-    let shares = PERCENT.map(|percent| percent / 100.0);
-    let resolved: Vec<f64> = shares
-        .into_iter()
-        .filter(|share| all.resolves(*share))
-        .collect();
+    let quantiles = quantiles(&all, &PERCENT);
+    let shares = quantiles.iter().map(|quantile| quantile.percent / 100.0);
+    let shares: Vec<f64> = shares.collect();
     let resampling = Resampling {
         resamples: BAND_RESAMPLES,
         seed,
     };
-    let bands = stats::quantile_bands(&grouped(blocks), &resolved, BAND_LEVEL, resampling);
+    let bands = stats::quantile_bands(&grouped(blocks), &shares, BAND_LEVEL, resampling);
     let band = |index: usize| {
         let Band { low_ns, high, .. } = bands.as_ref()?.get(index)?;
         Some(BandUs {
@@ -214,23 +214,34 @@ fn summary<'a>(variant: &'a str, blocks: &[Latencies], seed: u64) -> LatencyData
             high: high.is_exact().then(|| us(high.ns())),
         })
     };
-    let quantile = |(index, share): (usize, &f64)| {
-        let found = all.quantile(*share)?;
-        let (us, at_least) = (us(found.ns()), !found.is_exact());
-        Some(LatencyQuantile {
-            percent: PERCENT[index],
-            us,
-            at_least,
-            band_us: band(index),
-        })
-    };
     LatencyData {
         variant,
-        requests: all.count(),
+        count: all.count(),
         censored: all.censored(),
-        // The highest ones are left out first, so indices among the resolved quantiles are indices among all.
-        quantiles: resolved.iter().enumerate().filter_map(quantile).collect(),
+        quantiles: quantiles
+            .into_iter()
+            .enumerate()
+            .map(|(index, quantile)| BandedQuantile {
+                quantile,
+                band_us: band(index),
+            })
+            .collect(),
     }
+}
+
+/// The quantiles that have at least ten samples beyond them, and the maximum if it is requested.
+pub fn quantiles(times: &Latencies, percent: &[f64]) -> Vec<LatencyQuantile> {
+    let quantile = |percent: &f64| {
+        let share = percent / 100.0;
+        let is_resolved = share == 1.0 || times.resolves(share);
+        let found = times.quantile(share).filter(|_| is_resolved)?;
+        Some(LatencyQuantile {
+            percent: *percent,
+            us: us(found.ns()),
+            at_least: !found.is_exact(),
+        })
+    };
+    percent.iter().filter_map(quantile).collect()
 }
 
 /// Groups neighbouring blocks if there are too many to resample.

@@ -36,7 +36,6 @@ pub enum RunState {
     /// Some have none yet.
     Open,
     /// A finding voids some or all.
-    #[serde(rename = "void")]
     Invalid,
     /// Nothing is compared.
     Measured,

@@ -315,7 +315,7 @@ fn endpoints(variants: &[VariantFigures]) -> Table {
         vec![
             Cell::text(&endpoint.name),
             Cell::Text(count(endpoint.sent)),
-            Cell::figure(endpoint.ok_per_s.map(Quantity::per_s)),
+            Cell::figure(endpoint.throughput_per_s.map(Quantity::per_s)),
             Cell::Text(format!("{}{part}", count(endpoint.failed))),
         ]
     };

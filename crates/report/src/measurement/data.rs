@@ -1,62 +1,143 @@
-//! A measurement as JSON: all measured values, with units in the names. A single slice has its values at the
-//! top level, several are in `steps`. Names are an interface: they are added, never changed.
+//! A measurement as JSON. A single slice has its values at the top level, several are in `steps`.
 
 use analysis::measurement::{Bend, RateKept};
 use analysis::{Finding, MeasuredWindow, Measurement};
-use model::{Ask, AskedOpen, EndpointCounts, Protocol, RateLevel, Until};
+use model::{Ask, AskedOpen, Counts, EndpointCounts, Protocol, RateLevel, Until};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
-use stats::Latencies;
+use stats::{Latencies, Quantile};
 
 use super::{LoadedRecord, QUANTILES, shown};
 use crate::csv::{self, CsvRows};
-use crate::experiment::INVALID;
+use crate::experiment::{INVALID, quantiles};
+
+/// Quantiles in the document, in per cent. 100 is the maximum.
+const PERCENT: [f64; 6] = [50.0, 75.0, 90.0, 99.0, 99.9, 100.0];
+
+/// A load measurement. With several rates, the figures of each are in `steps`. All other fields are described
+/// in docs/formats.md.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct LoadData<'a> {
+    #[serde(flatten)]
+    outcome: LoadOutcome,
+    /// Findings, most severe first.
+    findings: &'a [Finding],
+    #[serde(flatten)]
+    validity: LoadValidity<'a>,
+    /// Version of the Proofload that measured.
+    proofload: &'a str,
+    /// The slice that measured saturation, if a rate is a share of it.
+    capacity: Option<LoadStep<'a>>,
+    #[serde(flatten)]
+    steps: Option<LoadSteps<'a>>,
+    #[serde(flatten)]
+    details: Map<String, Value>,
+}
+
+/// Slices at several rates.
+#[derive(Serialize, JsonSchema)]
+struct LoadSteps<'a> {
+    /// Number of requested steps.
+    asked_steps: usize,
+    /// The measured steps.
+    steps: Vec<LoadStep<'a>>,
+}
+
+/// One slice.
+#[derive(Serialize, JsonSchema)]
+struct LoadStep<'a> {
+    #[serde(flatten)]
+    outcome: LoadOutcome,
+    #[serde(flatten)]
+    validity: LoadValidity<'a>,
+    #[serde(flatten)]
+    details: Map<String, Value>,
+}
+
+/// Requests of a slice, or of all steps.
+#[derive(Serialize, JsonSchema)]
+struct LoadOutcome {
+    /// Number of requests: those due in open loop, those sent in closed loop.
+    requests: u64,
+    /// Number of expected responses.
+    successful: u64,
+    /// Number of requests that did not end in an expected response.
+    failed: u64,
+    /// Successful responses per second. Null if invalid, and over several steps.
+    throughput_per_s: Option<f64>,
+    /// Response times in open loop, service times in closed loop. Null if invalid, and over several steps.
+    latency_ms: Option<LatencyMs>,
+}
+
+/// Whether figures may be used.
+#[derive(Serialize, JsonSchema)]
+struct LoadValidity<'a> {
+    /// Whether a signal ended the measurement.
+    interrupted: bool,
+    /// Why the measurement is invalid. Null if it is valid.
+    invalid: Option<&'a str>,
+    /// Findings as sentences.
+    caveats: Vec<String>,
+}
+
+/// Times in milliseconds. A quantile is null with fewer than ten requests beyond it.
+#[derive(Serialize, JsonSchema)]
+struct LatencyMs {
+    /// Median.
+    p50: Option<TimeMs>,
+    /// 90 % quantile.
+    p90: Option<TimeMs>,
+    /// 99 % quantile.
+    p99: Option<TimeMs>,
+    /// 99.9 % quantile.
+    p99_9: Option<TimeMs>,
+    /// Longest time.
+    max: Option<TimeMs>,
+    /// Arithmetic mean.
+    mean: Option<TimeMs>,
+}
+
+/// A time in milliseconds.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum TimeMs {
+    /// The time.
+    Exact(f64),
+    /// A lower bound, because requests got no response.
+    AtLeast {
+        /// The bound.
+        at_least: f64,
+    },
+}
 
 /// The document of a measurement.
 pub(crate) fn data(of: &LoadedRecord<'_>) -> Value {
     let measured = &of.of;
-    let warmup = of
-        .measured
-        .record
-        .header
-        .plan
-        .measure
-        .as_ref()
-        .and_then(plan::Measure::capacity);
-    let capacity = measured.capacity.as_ref().map(|window| {
-        let mut capacity = body(of, window);
-        capacity.insert(
-            "warmup_s".to_owned(),
-            json!(warmup.map(|(warmup, _)| warmup.as_secs_f64())),
-        );
-        capacity
-    });
     let findings = &of.measured.conclusion.findings;
-    let mut document = object(json!({
-        "version": 1,
-        "proofload": of.measured.record.header.proofload,
-        "capacity": capacity,
-        "findings": findings,
-    }));
-    match measured.only() {
-        Some(only) => document.extend(body(of, only)),
-        None => {
-            let steps: Vec<_> = measured
-                .windows
-                .iter()
-                .map(|window| body(of, window))
-                .collect();
-            document.extend(object(
-                json!({ "asked_steps": measured.planned, "steps": steps }),
-            ));
-        }
-    }
-    // Totals, replacing a single slice's values with the same names.
-    document.extend(object(json!({
-        "interrupted": measured.interrupted,
-        "void": measured.void().map(|finding| finding.evidence.as_str()),
-        "caveats": caveats(findings.iter().chain(&measured.findings), of.notes()),
-    })));
-    document.into()
+    let step = |window| step(of, window);
+    let only = measured.only();
+    let document = LoadData {
+        outcome: only.map_or_else(|| totals(measured), |only| outcome(of, only)),
+        findings,
+        validity: LoadValidity {
+            interrupted: measured.interrupted,
+            invalid: measured.void().map(|finding| finding.evidence.as_str()),
+            caveats: caveats(findings.iter().chain(&measured.findings), of.notes()),
+        },
+        proofload: &of.measured.record.header.proofload,
+        capacity: measured
+            .capacity
+            .as_ref()
+            .map(|window| capacity(of, window)),
+        steps: only.is_none().then(|| LoadSteps {
+            asked_steps: measured.planned,
+            steps: measured.windows.iter().map(step).collect(),
+        }),
+        details: only.map(|only| details(of, only)).unwrap_or_default(),
+    };
+    // Plain structs with string keys and finite numbers always convert to JSON.
+    serde_json::to_value(document).unwrap_or_default()
 }
 
 fn object(value: Value) -> Map<String, Value> {
@@ -76,15 +157,66 @@ fn caveats<'a>(findings: impl Iterator<Item = &'a Finding>, notes: Vec<String>) 
     told.chain(notes).collect()
 }
 
-fn body(of: &LoadedRecord<'_>, window: &MeasuredWindow<'_>) -> Map<String, Value> {
+fn outcome(of: &LoadedRecord<'_>, window: &MeasuredWindow<'_>) -> LoadOutcome {
+    let counts = &window.slice.counts;
+    let is_valid = window.void().or(of.of.void()).is_none();
+    LoadOutcome {
+        requests: counts.due(),
+        successful: counts.successful,
+        failed: counts.failed(),
+        throughput_per_s: window.throughput_per_s().filter(|_| is_valid),
+        latency_ms: is_valid.then(|| latency_ms(latencies(window))),
+    }
+}
+
+/// The requests of all steps. Steps have different rates, so there is no common throughput or latency.
+fn totals(measured: &Measurement<'_>) -> LoadOutcome {
+    let total = |of: fn(&Counts) -> u64| -> u64 {
+        let windows = measured.windows.iter();
+        windows.map(|window| of(&window.slice.counts)).sum()
+    };
+    LoadOutcome {
+        requests: total(Counts::due),
+        successful: total(|counts| counts.successful),
+        failed: total(Counts::failed),
+        throughput_per_s: None,
+        latency_ms: None,
+    }
+}
+
+fn step<'a>(of: &'a LoadedRecord<'_>, window: &'a MeasuredWindow<'_>) -> LoadStep<'a> {
+    let invalid = window.void().or(of.of.void());
+    LoadStep {
+        outcome: outcome(of, window),
+        validity: LoadValidity {
+            interrupted: window.interrupted,
+            invalid: invalid.map(|finding| finding.evidence.as_str()),
+            caveats: caveats(window.findings.iter(), Vec::new()),
+        },
+        details: details(of, window),
+    }
+}
+
+fn capacity<'a>(of: &'a LoadedRecord<'_>, window: &'a MeasuredWindow<'_>) -> LoadStep<'a> {
+    let asked = of.measured.record.header.plan.measure.as_ref();
+    let warmup = asked.and_then(plan::Measure::capacity);
+    let mut capacity = step(of, window);
+    capacity.details.insert(
+        "warmup_s".to_owned(),
+        json!(warmup.map(|(warmup, _)| warmup.as_secs_f64())),
+    );
+    capacity
+}
+
+fn details(of: &LoadedRecord<'_>, window: &MeasuredWindow<'_>) -> Map<String, Value> {
     let counts = &window.slice.counts;
     let (asked_s, asked_requests) = match window.asked.until {
         Until::Elapsed(length) => (Some(length.as_secs_f64()), None),
         Until::Requests(total) => (None, Some(total)),
     };
-    let (sampled, void) = (window.sampled(), window.void().or(of.of.void()));
-    let mut body = setup(of);
-    body.extend(object(json!({
+    let sampled = window.sampled();
+    let mut details = setup(of);
+    details.extend(object(json!({
         "loop": if window.asked.open.is_some() { "open" } else { "closed" },
         "open": open(window),
         "connections": window.slice.connections,
@@ -92,25 +224,19 @@ fn body(of: &LoadedRecord<'_>, window: &MeasuredWindow<'_>) -> Map<String, Value
         "driver": counts.generator.driver,
         "asked_s": asked_s,
         "asked_requests": asked_requests,
-        "interrupted": window.interrupted,
-        "void": void.map(|finding| finding.evidence.as_str()),
         "window_s": in_seconds(counts.window_ns),
         "drain_s": in_seconds(counts.drain_ns),
-        "throughput_per_s": window.throughput_per_s().filter(|_| void.is_none()),
         "transfer_bytes_per_s": window.transfer_per_s(),
-        "requests": {
-            "sent": counts.sent,
-            "answered": counts.responses,
-            "answered_in_window": counts.responses_in_window,
-            "ok": counts.successful,
-            "ok_in_window": counts.successful_in_window,
-            "timed_out": counts.timed_out,
-            "broken": counts.broken,
-            "unfinished": counts.unfinished,
-            "log_ins": counts.log_ins,
-        },
-        "bytes_wire": counts.wire_bytes,
-        "bytes_body": counts.body_bytes,
+        "sent": counts.sent,
+        "responses": counts.responses,
+        "responses_in_window": counts.responses_in_window,
+        "successful_in_window": counts.successful_in_window,
+        "timed_out": counts.timed_out,
+        "broken": counts.broken,
+        "unfinished": counts.unfinished,
+        "log_ins": counts.log_ins,
+        "wire_bytes": counts.wire_bytes,
+        "body_bytes": counts.body_bytes,
         "sampled": {
             "count": sampled.count,
             "encoded_bytes": sampled.encoded_bytes,
@@ -123,7 +249,7 @@ fn body(of: &LoadedRecord<'_>, window: &MeasuredWindow<'_>) -> Map<String, Value
         "contract_failures": counts.contract_failures.iter()
             .map(|failure| json!({ "what": failure.kind.to_string(), "count": failure.count, "example": failure.example }))
             .collect::<Vec<_>>(),
-        "ok_per_100_ms": counts.successful_per_100_ms,
+        "successful_per_100_ms": counts.successful_per_100_ms,
         "connections_alive_start": counts.connections_alive_at_start,
         "connections_alive_end": counts.connections_alive,
         "connections_opened": counts.connections_opened,
@@ -131,15 +257,14 @@ fn body(of: &LoadedRecord<'_>, window: &MeasuredWindow<'_>) -> Map<String, Value
         "tls_resumed": counts.tls_resumed,
         "client": threads(window),
         "services_cpu_s": in_seconds(window.slice.services_cpu_ns()),
-        "caveats": caveats(window.findings.iter(), Vec::new()),
         "differences": of.measured.differences,
-        "response": counts.open.as_ref().map(|open| times(&open.response)),
-        "latency": times(&counts.latency),
+        "response_time": counts.open.as_ref().map(|open| times(&open.response)),
+        "service_time": times(&counts.latency),
         "first_byte": times(&counts.first_byte),
         "connect": times(&counts.connect),
         "handshake": times(&counts.handshake),
     })));
-    body
+    details
 }
 
 /// How the service was reached, and the protocol.
@@ -194,12 +319,11 @@ fn open(window: &MeasuredWindow<'_>) -> Option<Value> {
     let (asked, open) = (window.asked.open?, window.slice.counts.open.as_ref()?);
     Some(json!({
         "rate_per_s": asked.rate.constant_per_s(),
-        "share_of_capacity": asked.ask.share(),
+        "capacity_share": asked.ask.share(),
         "verdict": window.kept().map(RateKept::name),
         "ramp": ramp(window, asked),
         "arrivals": asked.process.name(),
         "seed": asked.seed,
-        "intended": open.intended,
         "sent_in_window": open.sent_in_window,
         "sent_per_s": window.per_s(open.sent_in_window),
         "sent_share": open.sent_share(),
@@ -227,7 +351,7 @@ fn ramp(window: &MeasuredWindow<'_>, asked: AskedOpen) -> Option<Value> {
             "from_s": of.from_s,
             "to_s": of.to_s,
             "due_per_s": of.due_per_s(),
-            "ok_per_s": of.ok_per_s(),
+            "throughput_per_s": of.ok_per_s(),
             "kept_up": of.kept,
         })
     };
@@ -235,8 +359,8 @@ fn ramp(window: &MeasuredWindow<'_>, asked: AskedOpen) -> Option<Value> {
         "from_per_s": from_per_s,
         "to_per_s": to_per_s,
         "over_s": over.as_secs_f64(),
-        "from_share_of_capacity": from,
-        "to_share_of_capacity": to,
+        "from_capacity_share": from,
+        "to_capacity_share": to,
         "stretches": window.stretches().iter().map(stretch).collect::<Vec<_>>(),
         "kept_up_to_per_s": kept_up_to_per_s,
         "bent": bent,
@@ -247,42 +371,58 @@ fn endpoint(window: &MeasuredWindow<'_>, of: &EndpointCounts) -> Value {
     let outcomes = of.outcomes.iter().map(|ended| {
         json!({
             "status": ended.status,
-            "response": window.asked.open.map(|_| times(&ended.response)),
-            "latency": times(&ended.latency),
+            "response_time": window.asked.open.map(|_| times(&ended.response)),
+            "service_time": times(&ended.latency),
         })
     });
     json!({
         "name": of.name,
         "sent": of.sent,
-        "ok": of.successful,
-        "ok_in_window": of.successful_in_window,
+        "successful": of.successful,
+        "failed": of.failed(),
+        "successful_in_window": of.successful_in_window,
         "throughput_per_s": window.per_s(of.successful_in_window),
-        "bytes_body": of.body_bytes,
+        "body_bytes": of.body_bytes,
         "outcomes": outcomes.collect::<Vec<_>>(),
         "contents": of.contents,
     })
 }
 
-/// Microseconds by quantile, null with too few samples. Also all samples: HdrHistogram V2, compressed,
-/// base64.
+/// Response times in open loop, service times in closed loop.
+fn latencies<'a>(window: &MeasuredWindow<'a>) -> &'a Latencies {
+    let counts = &window.slice.counts;
+    counts
+        .open
+        .as_ref()
+        .map_or(&counts.latency, |open| &open.response)
+}
+
+fn latency_ms(latencies: &Latencies) -> LatencyMs {
+    let at = |q| shown(latencies, q).map(time_ms);
+    LatencyMs {
+        p50: at(0.5),
+        p90: at(0.9),
+        p99: at(0.99),
+        p99_9: at(0.999),
+        max: latencies.max().map(time_ms),
+        mean: latencies.mean().map(time_ms),
+    }
+}
+
+fn time_ms(quantile: Quantile) -> TimeMs {
+    let ms = quantile.ns() as f64 / 1e6;
+    match quantile {
+        Quantile::Exact(_) => TimeMs::Exact(ms),
+        Quantile::AtLeast(_) => TimeMs::AtLeast { at_least: ms },
+    }
+}
+
+/// All samples: quantiles with enough samples, and an HdrHistogram V2, compressed, base64.
 fn times(latencies: &Latencies) -> Value {
-    let bound = |q: f64| {
-        let quantile = super::shown(latencies, q)?;
-        let us = quantile.ns() as f64 / 1e3;
-        Some(if quantile.is_exact() {
-            json!(us)
-        } else {
-            json!({ "at_least": us })
-        })
-    };
-    let quantiles: Map<String, Value> = QUANTILES
-        .iter()
-        .map(|(name, q)| ((*name).to_owned(), json!(bound(*q))))
-        .collect();
     json!({
         "count": latencies.count(),
         "censored": latencies.censored(),
-        "quantiles_us": quantiles,
+        "quantiles": quantiles(latencies, &PERCENT),
         "histogram_ns": latencies,
     })
 }
@@ -315,10 +455,7 @@ pub(super) fn figures(measured: &Measurement<'_>) -> CsvRows {
     for window in measured.capacity.iter().chain(&measured.windows) {
         let counts = &window.slice.counts;
         let invalid = Finding::voiding(&window.findings, 0);
-        let latencies = counts
-            .open
-            .as_ref()
-            .map_or(&counts.latency, |open| &open.response);
+        let latencies = latencies(window);
         // A bound is not a value.
         let exact = |q| {
             shown(latencies, q)
@@ -327,7 +464,7 @@ pub(super) fn figures(measured: &Measurement<'_>) -> CsvRows {
         };
         let amounts = [
             ("throughput", "1/s", window.throughput_per_s()),
-            ("due", "1", Some(counts.due() as f64)),
+            ("requests", "1", Some(counts.due() as f64)),
             ("sent", "1", Some(counts.sent as f64)),
             ("successful", "1", Some(counts.successful as f64)),
             ("failed", "1", Some(counts.failed() as f64)),

@@ -178,8 +178,8 @@ pub struct EffectLine {
 pub struct PageVariant {
     /// Its name.
     pub name: String,
-    /// Whether a finding voids it.
-    pub void: bool,
+    /// Whether a finding makes it invalid.
+    pub invalid: bool,
     /// Number of trials that count.
     pub trials: usize,
     /// Number of requests in measured slices.

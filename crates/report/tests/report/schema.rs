@@ -3,7 +3,7 @@
 use analysis::conclude;
 use plan::Metric;
 use proofload_report::page::page_schema;
-use proofload_report::{MeasuredRecord, Report, schema};
+use proofload_report::{MeasuredRecord, Report, load_schema, schema, with_format};
 use record::Record;
 use serde_json::Value;
 
@@ -13,6 +13,7 @@ use crate::records::{as_json, factorial, in_open_loop, kept, slices};
 fn the_kept_schemas_are_those_in_use() {
     let all = [
         ("docs/report.schema.json", schema()),
+        ("docs/load.schema.json", load_schema()),
         ("web/src/page.schema.json", page_schema()),
     ];
     for (name, schema) in all {
@@ -50,12 +51,14 @@ fn the_json_of_every_kind_of_record_is_what_the_schema_says() {
         .enumerate()
     {
         let explanation = (number < 2).then(crate::explained::full);
-        let json = MeasuredRecord::new(record, &conclude(record), explanation.as_ref()).data();
+        let conclusion = conclude(record);
+        let measured = MeasuredRecord::new(record, &conclusion, explanation.as_ref());
+        let json = with_format(measured.data());
         let faults = faults(&json, &schema, &schema, "report");
         assert!(faults.is_empty(), "record {number}: {}", faults.join("\n"));
     }
     // Violations of the schema are found.
-    let mut spoiled = as_json(&kept());
+    let mut spoiled = with_format(as_json(&kept()));
     (spoiled["new"], spoiled["seed"]) = (1.into(), "11".into());
     spoiled["comparisons"][0]["estimate"]["low"] = Value::Null;
     let found = faults(&spoiled, &schema, &schema, "report").join("; ");

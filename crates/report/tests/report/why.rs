@@ -182,7 +182,6 @@ fn explanation() -> Explanation {
     );
     let subjects = vec![subject("async", 4.0), subject("sync", 20_400.0)];
     Explanation {
-        version: 1,
         rounds: 3,
         subjects,
         comparisons: vec![comparison],
