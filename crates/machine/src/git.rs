@@ -85,7 +85,7 @@ const PROGRAMS: [&str; 21] = [
 const FILTER: [&str; 3] = ["clean", "smudge", "process"];
 
 /// Timeout for listing the settings.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Timeout for comparing the files with the commit. If it expires, the repository is described without its
 /// commit.
 const COMPARE_PATIENCE: Duration = Duration::from_secs(5);

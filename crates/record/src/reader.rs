@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use model::quantity;
+use model::{Event, quantity};
 use plan::Refused;
 use rustix::fs::OFlags;
 use serde::Deserialize;
@@ -21,6 +21,10 @@ pub const HEADER_BYTES_MAX: u64 = 64 << 20;
 /// than 200 MiB. In memory, events take about twice as much.
 const LINE_BYTES_MAX: u64 = 64 << 20;
 const EVENTS_BYTES_MAX: u64 = 2 << 30;
+/// Maximum size of histograms in memory: this, and [`HISTOGRAM_TIMES_MAX`] times the bytes read so far. They
+/// take two to four times the bytes of their text. A text made for it takes 500 times.
+const HISTOGRAM_BYTES_MIN: u64 = 64 << 20;
+const HISTOGRAM_TIMES_MAX: u64 = 8;
 /// Maximum number of lines: a short one takes several times its size in memory. A day has fewer than a
 /// hundred thousand.
 const LINES_MAX: u64 = 4_000_000;
@@ -165,7 +169,7 @@ fn read_header(path: &Path) -> Result<(Header, Seal), Refused> {
 }
 
 fn read_events(mut lines: impl BufRead, mut seal: Seal, record: &mut Record) -> io::Result<()> {
-    let (mut line, mut all) = (Vec::new(), 0);
+    let (mut line, mut all, mut histograms) = (Vec::new(), 0, 0);
     for number in 1_u64.. {
         line.clear();
         let read = lines
@@ -188,7 +192,18 @@ fn read_events(mut lines: impl BufRead, mut seal: Seal, record: &mut Record) -> 
             ));
             break;
         }
-        match seal.open(&line) {
+        let opened = seal.open(&line);
+        if let Ok((Event::Slice(slice), _)) = &opened {
+            histograms += slice.counts.histogram_bytes() as u64;
+            if histograms > HISTOGRAM_BYTES_MIN + HISTOGRAM_TIMES_MAX * all {
+                record.doubt(format!(
+                    "events.jsonl:{number}: its histograms take more memory than those of any run; \
+                     nothing from here on is read"
+                ));
+                break;
+            }
+        }
+        match opened {
             Ok((event, None)) => record.apply(event),
             Ok((event, Some(why))) => {
                 record.doubt(format!("events.jsonl:{number}: {why}"));

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,8 +19,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Error;
-use crate::marker::Marker;
-use crate::message::{Cleanup, HeadProcess, Leftover, WardenSpec};
+use crate::marker::{Marker, parent};
+use crate::message::{Cleanup, HeadProcess, Leftover, Scratch, WardenSpec};
 use crate::program::{executable, not_found, search_path};
 
 /// Label of each container that Proofload starts, with its marker.
@@ -77,6 +78,9 @@ pub(crate) struct Up {
 /// values, they would change the command.
 const OF_ENGINE: &str = "ALL_PROXY BUILDAH_ CONTAINER_ CONTAINERS_ DBUS_ DOCKER_ GODEBUG HOME HTTP_PROXY \
     HTTPS_PROXY LD_ NO_PROXY PATH PODMAN_ REGISTRY_ SSH_ STORAGE_ TMPDIR USER XDG_";
+
+/// Name of the file with such variables in the scratch folder.
+const ENV_FILE: &str = "engine.env";
 
 fn is_of_engine(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
@@ -152,17 +156,26 @@ impl Pack {
                     format!("{}={}", crate::marker::VARIABLE, spec.marker),
                 ));
                 // All users may read arguments. Variables that the engine does not read itself are passed
-                // through its environment.
+                // through its environment, and the others in a private file, whose values have one line.
+                let mut lines = String::new();
                 spec.env.retain(|(name, value)| {
-                    let passed = !is_of_engine(name);
-                    let told = if passed {
-                        name.clone()
+                    let passed = !is_of_engine(name) || value.contains('\n');
+                    if passed {
+                        command.extend(flag("--env", name.clone()));
                     } else {
-                        format!("{name}={value}")
-                    };
-                    command.extend(flag("--env", told));
+                        let _ = writeln!(lines, "{name}={value}");
+                    }
                     passed
                 });
+                if !lines.is_empty() {
+                    let scratch = spec.scratch.get_or_insert_with(|| Scratch {
+                        directory: parent().join(name),
+                        files: Vec::new(),
+                    });
+                    let file = scratch.directory.join(ENV_FILE);
+                    command.extend(flag("--env-file", file.display().to_string()));
+                    scratch.files.push((ENV_FILE.to_owned(), lines));
+                }
                 command.push(image.clone());
                 command.append(&mut spec.command);
                 (

@@ -218,6 +218,15 @@ impl Latencies {
         (encoding::to_text(&self.exact.full()), censored)
     }
 
+    /// Bytes in memory of the packed histograms. 0 for those that are not packed.
+    pub fn packed_bytes(&self) -> usize {
+        let bytes = |table: &HistogramLayout| match table {
+            HistogramLayout::Packed(packed) => packed.bytes(),
+            HistogramLayout::Open(_) => 0,
+        };
+        bytes(&self.exact) + bytes(&self.censored)
+    }
+
     /// Decodes the output of [`Latencies::encode`]. An empty string means no samples. The result is packed.
     ///
     /// # Errors

@@ -510,3 +510,44 @@ fn every_setting_that_is_kept_out_is_documented() {
         );
     }
 }
+
+#[test]
+fn no_checkout_writes_outside_of_its_worktree() {
+    let place = Place::new();
+    let git = |words: &[&str]| {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(place.path("repository"));
+        git.args(["-c", "user.name=Test", "-c", "user.email=test@localhost"]);
+        git.args(["-c", "commit.gpgsign=false"]).args(words);
+        git.said().ends(0);
+    };
+    for folder in ["repository", "home"] {
+        fs::create_dir(place.path(folder)).expect("a folder");
+    }
+    place.write("home/service.js", "precious");
+    let service = fs::read_to_string(SERVICE).expect("the service");
+    place.write("repository/service.js", service);
+    let design = "warmup = \"100ms\"\nslice = \"100ms\"\nblocks = 4\nbudget = \"20s\"";
+    let draft = Draft {
+        service: "command = [\"node\", \"service.js\"]",
+        design,
+        ..Draft::default()
+    };
+    place.write("repository/experiment.toml", draft.text());
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "--message=first"]);
+    git(&["config", "extensions.worktreeConfig", "true"]);
+    let home = place.path("home").display().to_string();
+    git(&["config", "core.worktree", &home]);
+    place.write(
+        "repository/.git/config.worktree",
+        "[core]\n\tworktree = ..\n",
+    );
+    let file = "repository/experiment.toml";
+    let said = place.said(&["run", file, "--against", "main", "--out", "record"]);
+    said.ends(2)
+        .tells(&["main", "cannot be checked out", "core.worktree"]);
+    let kept = fs::read_to_string(place.path("home/service.js")).expect("the file");
+    assert_eq!(kept, "precious");
+}

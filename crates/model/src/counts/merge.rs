@@ -58,6 +58,27 @@ impl Counts {
         ]
     }
 
+    /// Bytes in memory of all histograms read from a record.
+    pub fn histogram_bytes(&self) -> usize {
+        let times = [
+            &self.latency,
+            &self.first_byte,
+            &self.connect,
+            &self.handshake,
+        ];
+        let open = self
+            .open
+            .iter()
+            .flat_map(|open| [&open.response, &open.schedule_lag]);
+        let outcomes = self
+            .endpoints
+            .iter()
+            .flat_map(|endpoint| &endpoint.outcomes);
+        let endpoints = outcomes.flat_map(|outcome| [&outcome.response, &outcome.latency]);
+        let all = times.into_iter().chain(open).chain(endpoints);
+        all.map(Latencies::packed_bytes).sum()
+    }
+
     /// Merges the fields that depend on `windows`, for parallel windows.
     fn merge_parallel(&mut self, other: &Counts) {
         self.silent = silence::in_parallel(&self.silent, &other.silent);

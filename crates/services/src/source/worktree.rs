@@ -130,10 +130,8 @@ impl CommitSource {
             return Ok(false);
         }
         // If the folder is no worktree any more, a repository around it would answer.
-        let root = ask(path, &["rev-parse", "--show-toplevel"])?;
         let commit = ask(path, &["rev-parse", "--verify", "HEAD"])?;
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        if !root.is_yes || Path::new(&root.line()) != real || commit.line() != self.against.commit {
+        if !self.is_root(path)? || commit.line() != self.against.commit {
             return Ok(false);
         }
         let changed = ask(
@@ -160,7 +158,8 @@ impl CommitSource {
             &end,
         )
         .and_then(|said| said.or_fail(format!("make a worktree of {}", self.against.baseline())));
-        let said = added.and_then(|_| change(path, &["reset", "--hard", "--quiet"], &[]));
+        let own = added.and_then(|_| self.owns_its_files());
+        let said = own.and_then(|()| change(path, &["reset", "--hard", "--quiet"], &[]));
         let checked_out = said.and_then(|said| match said.filter() {
             Some(filter) => Err(refused(
                 format!("{} cannot be checked out: {}", self.against.baseline(), said.words()),
@@ -172,6 +171,30 @@ impl CommitSource {
             None => said.or_fail(format!("check out {}", self.against.baseline())),
         });
         checked_out.inspect_err(|_| discard(repository, path))
+    }
+
+    /// Refuses a worktree whose files are elsewhere. With `extensions.worktreeConfig` the repository's
+    /// `core.worktree` applies to every worktree, and a checkout would overwrite files there.
+    fn owns_its_files(&self) -> Result<(), Error> {
+        let path = &self.against.worktree;
+        if self.is_root(path)? {
+            return Ok(());
+        }
+        Err(refused(
+            format!(
+                "{} cannot be checked out: the repository's settings put the files of its worktrees into another folder",
+                self.against.baseline()
+            ),
+            "remove `core.worktree` from its settings (git config --show-origin core.worktree)"
+                .to_owned(),
+        ))
+    }
+
+    /// Whether git regards this folder as the root of its files.
+    fn is_root(&self, path: &Path) -> Result<bool, Error> {
+        let root = ask(path, &["rev-parse", "--show-toplevel"])?;
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        Ok(root.is_yes && Path::new(&root.line()) == real)
     }
 
     fn clean(&self) -> Result<GitOutput, Error> {

@@ -115,6 +115,8 @@ fn service(stage: &Stage, image: &str) -> Service {
             ("HOST", "{address}"),
             ("NODE_ENV", "test"),
             ("TOKEN", "hidden"),
+            // The engine's command reads such names itself.
+            ("SSH_TOKEN", "hidden too"),
         ],
     );
     service.ready = Ready::Http("/".to_owned());
@@ -151,7 +153,7 @@ fn a_service_as_others_are() {
             .unwrap()
     };
     let mut running = start();
-    let sight = running.sight(&["NODE_ENV", "PORT", "TOKEN"]);
+    let sight = running.sight(&["NODE_ENV", "PORT", "TOKEN", "SSH_TOKEN"]);
     let is_node = |one: &&ProcessInfo| one.argv.iter().any(|word| word.ends_with("server.js"));
     let node = sight
         .processes
@@ -165,6 +167,7 @@ fn a_service_as_others_are() {
     );
     let engine = fs::read_to_string(format!("/proc/{}/cmdline", running.pid)).unwrap();
     assert_eq!(node.environ["TOKEN"], "hidden");
+    assert_eq!(node.environ["SSH_TOKEN"], "hidden too");
     assert!(
         engine.contains("TOKEN") && !engine.contains("hidden"),
         "{engine}"

@@ -45,6 +45,11 @@ impl Packed {
         self.samples
     }
 
+    /// Size in memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Iterates over the cells in ascending order, each with its sample count.
     pub fn cells(&self) -> PackedCells<'_> {
         PackedCells {
