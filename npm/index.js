@@ -76,6 +76,8 @@ function onAbort(signal, stop) {
 /** Runs the binary: `read` takes what it prints, `result` gives what that comes to. */
 function start(args, signal, read, result) {
   return new Promise((resolve, reject) => {
+    // The error of spawn would repeat the whole argument, which may be a secret.
+    if (args.some((arg) => arg.includes('\0'))) throw new TypeError('an argument contains a NUL byte');
     if (signal?.aborted) throw new ProofloadError(130, '', undefined, { cause: signal.reason });
     const child = spawn(binary(), args, { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
     const stop = () => child.kill('SIGINT');

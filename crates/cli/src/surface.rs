@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use clap::builder::StyledStr;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command, CommandFactory, FromArgMatches, ValueEnum};
 use clap_complete::aot;
 
@@ -39,6 +39,9 @@ Topics (proofload help TOPIC): validity";
 /// The value name of flags with header fields.
 const FIELD: &str = "NAME: VALUE";
 
+/// Length from which an unexpected word may be a secret.
+const VALUE_CHARS_MIN: usize = 16;
+
 /// Parses the arguments, with `help TOPIC` read as `explain TOPIC`.
 pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut words: Vec<OsString> = words.into_iter().collect();
@@ -57,7 +60,16 @@ pub fn without_secrets(mut error: clap::Error) -> clap::Error {
     let of_field = error
         .get(ContextKind::InvalidArg)
         .is_some_and(|arg| arg.to_string().contains(FIELD));
-    let told = |text: &String| plan::quotable(text);
+    // The rest of a header field without quotes is taken for words of its own.
+    let is_unknown = error.kind() == ErrorKind::UnknownArgument;
+    let is_value = |text: &str| {
+        let is_long = text.chars().count() >= VALUE_CHARS_MIN;
+        is_unknown && is_long && !text.starts_with('-') && !text.contains('/')
+    };
+    let told = |text: &String| match is_value(text) {
+        true => text.chars().take(3).collect::<String>() + "…",
+        false => plan::quotable(text),
+    };
     let context: Vec<(ContextKind, ContextValue)> = error
         .context()
         .filter_map(|(kind, value)| {

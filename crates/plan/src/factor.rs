@@ -26,7 +26,7 @@ pub(crate) const FIXED_KEYS: [&str; 7] = [
 const OTHER_FIXED_KEYS: [&str; 3] = ["measure", "tune", "gate"];
 
 /// A report shows this many side by side, and a block runs through all of them.
-pub(crate) const VARIANTS_MAX: usize = 64;
+pub const VARIANTS_MAX: usize = 64;
 /// Maximum length of the name of a factor or a level.
 pub(crate) const NAME_CHARS_MAX: usize = 40;
 

@@ -49,6 +49,7 @@ pub use design::BUDGET_S_MAX;
 pub use draft::{
     DraftSource, DraftVariant, ExperimentDraft, SERVICE, WrittenFile, command_line, words,
 };
+pub use factor::VARIANTS_MAX;
 pub use gate::{
     AmountUnit, Bound, GateEntry, Limit, LimitFigure, LimitSubject, limit, max_regression,
 };

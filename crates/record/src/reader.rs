@@ -157,6 +157,17 @@ fn read_header(path: &Path) -> Result<(Header, Seal), Refused> {
         false => other(format!("which this Proofload {OWN} cannot read: {error}")),
     };
     let header: Header = serde_json::from_slice(&text).map_err(unread)?;
+    let plan = &header.plan;
+    if plan.variants.len() > plan::VARIANTS_MAX + 1 || plan.comparisons.len() > plan::VERDICTS_MAX {
+        let message = format!(
+            "{shown}: its plan has {} and {}, at most {} and {}",
+            quantity::many(plan.variants.len() as u64, "variant"),
+            quantity::many(plan.comparisons.len() as u64, "comparison"),
+            plan::VARIANTS_MAX + 1,
+            plan::VERDICTS_MAX,
+        );
+        return Err(Refused::new(message, A_RECORD_IS));
+    }
     // A table repeats the names in each row.
     if let Some(name) = header.plan.names().find(|name| name.len() > NAME_BYTES_MAX) {
         let message = format!(
