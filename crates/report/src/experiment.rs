@@ -9,7 +9,7 @@ use model::document::{Document, DocumentPart, NamedText, QuestionAnswer, Remark,
 use model::quantity::{Quantity, change, change_or_saving, count, many, share, span};
 use model::{Check, RequestOutcome};
 use plan::Against;
-use record::{EndReason, Header, MachineFingerprint, MadeBy, Record};
+use record::{EndKind, Header, MachineFingerprint, MadeBy, Record};
 use serde_json::Value;
 use stats::Estimate;
 
@@ -25,7 +25,7 @@ use crate::validity::explained_by;
 
 pub use data::schema;
 pub use headline::RunState;
-pub(crate) use method::{end_text, machine_line, processor};
+pub(crate) use method::{machine_line, processor};
 pub(crate) use tables::INVALID;
 
 pub(crate) mod answer;
@@ -247,7 +247,7 @@ fn assumption(of: &Assumption) -> NamedText {
 
 /// The program whose output contains the reason of a failed run.
 fn said_by(record: &Record) -> Option<&'static str> {
-    record.end().and_then(EndReason::output_of)
+    record.end()?.failure()?.0.output_of
 }
 
 /// The command that runs the experiment again.
@@ -676,22 +676,6 @@ fn of_effect(conclusion: &Conclusion, effect: &Effect, margin: f64) -> QuestionA
     )
 }
 
-/// Whether the run was stopped early. Failures are reported elsewhere.
-fn was_stopped(reason: &EndReason) -> bool {
-    match reason {
-        EndReason::Interrupted | EndReason::Void(_) => true,
-        EndReason::Decided
-        | EndReason::LastLook
-        | EndReason::BudgetSpent
-        | EndReason::BudgetTooSmall { .. }
-        | EndReason::Measured
-        | EndReason::LoadRefused(_)
-        | EndReason::GeneratorFailed(_)
-        | EndReason::ServiceFailed(_)
-        | EndReason::PreparationFailed(_) => false,
-    }
-}
-
 /// Extent of the measurement: `6 blocks in 2m43s · closed loop, 16 connections · each process in its first
 /// 7.1 s of load · 0 of 43,341 requests failed`.
 fn course(record: &Record, conclusion: &Conclusion) -> String {
@@ -701,8 +685,9 @@ fn course(record: &Record, conclusion: &Conclusion) -> String {
     }
     if let Some(ended) = &record.ended {
         blocks += &format!(" in {}", span(ended.seconds));
-        if was_stopped(&ended.reason) {
-            blocks += &format!(", {}", end_text(&ended.reason));
+        // Failures are reported elsewhere.
+        if matches!(ended.reason.kind(), EndKind::Interrupted | EndKind::Void) {
+            blocks += &format!(", {}", ended.reason.sentence());
         }
     }
     let sum = |of: fn(&VariantFigures) -> u64| conclusion.variants.iter().map(of).sum::<u64>();
