@@ -194,7 +194,7 @@ fn looks_kept(record: &Record) -> AssumptionShown {
                 Doubtful,
                 "it was interrupted, perhaps because of what it showed",
             ),
-            EndKind::Failed => (Unchecked, "it ended by a failure, and not by its rule"),
+            EndKind::Failed(_) => (Unchecked, "it ended by a failure, and not by its rule"),
             EndKind::Void | EndKind::BudgetTooSmall => {
                 (Unchecked, "it was stopped before its rule could end it")
             }

@@ -64,7 +64,20 @@ pub enum EndKind {
     /// The user stopped the run.
     Interrupted,
     /// Something failed that the run needs.
-    Failed,
+    Failed(FailedPart),
+}
+
+/// The part of a run that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailedPart {
+    /// The failure as the beginning of a sentence.
+    pub words: &'static str,
+    /// The failure in a narrow column.
+    pub short: &'static str,
+    /// The program whose output is part of the text.
+    pub output_of: Option<&'static str>,
+    /// The exit code of every command that prints the run.
+    pub exit_code: u8,
 }
 
 /// Why a gate judges nothing.
@@ -107,132 +120,114 @@ impl Unfit {
     }
 }
 
-/// A row of the table of ends.
-struct EndRow<'a> {
-    name: &'static str,
-    kind: EndKind,
-    /// `None` if the result of the run determines the exit code.
-    exit_code: Option<u8>,
-    /// The part that failed, in words. Empty if nothing failed.
-    failed_part: &'static str,
-    /// The program whose output the text contains.
-    output_of: Option<&'static str>,
-    /// The text of the reason.
-    text: Option<&'a str>,
-    /// A sufficient budget in seconds, if the budget was too small.
-    needed_s: Option<u64>,
-}
-
-impl EndRow<'_> {
-    fn new(name: &'static str, kind: EndKind) -> Self {
-        EndRow {
-            name,
-            kind,
-            exit_code: None,
-            failed_part: "",
-            output_of: None,
-            text: None,
-            needed_s: None,
-        }
-    }
-}
-
 impl EndReason {
-    fn row(&self) -> EndRow<'_> {
-        let failed = |name, exit_code, failed_part| EndRow {
-            exit_code: Some(exit_code),
-            failed_part,
-            ..EndRow::new(name, EndKind::Failed)
+    /// The name in records and events, the kind, and the text of each reason.
+    fn row(&self) -> (&'static str, EndKind, Option<&str>) {
+        let failed = |exit_code, words, short, output_of| {
+            EndKind::Failed(FailedPart {
+                words,
+                short,
+                output_of,
+                exit_code,
+            })
         };
         match self {
-            EndReason::Decided => EndRow::new("decided", EndKind::Decided),
-            EndReason::LastLook => EndRow::new("last_look", EndKind::Planned),
-            EndReason::BudgetSpent => EndRow::new("budget_spent", EndKind::Planned),
-            EndReason::Measured => EndRow::new("measured", EndKind::Planned),
-            EndReason::BudgetTooSmall { needed_s } => EndRow {
-                needed_s: Some(*needed_s),
-                ..EndRow::new("budget_too_small", EndKind::BudgetTooSmall)
-            },
-            EndReason::Interrupted => EndRow {
-                exit_code: Some(exit_code::INTERRUPTED),
-                ..EndRow::new("interrupted", EndKind::Interrupted)
-            },
-            EndReason::Void(why) => EndRow {
-                text: Some(why),
-                ..EndRow::new("void", EndKind::Void)
-            },
-            EndReason::LoadRefused(why) => EndRow {
-                text: Some(why),
-                ..failed("load_refused", exit_code::USAGE, "the load cannot be sent")
-            },
-            EndReason::GeneratorFailed(why) => EndRow {
-                text: Some(why),
-                ..failed(
-                    "generator_failed",
-                    exit_code::SELF,
-                    "the load generator failed",
-                )
-            },
-            EndReason::ServiceFailed(why) => EndRow {
-                text: Some(why),
-                output_of: Some("the service"),
-                ..failed("service_failed", exit_code::SERVICE, "a service failed")
-            },
-            EndReason::PreparationFailed(why) => EndRow {
-                text: Some(why),
-                output_of: Some("its command"),
-                ..failed(
-                    "preparation_failed",
-                    exit_code::SERVICE,
-                    "data that services need could not be made",
-                )
-            },
+            EndReason::Decided => ("decided", EndKind::Decided, None),
+            EndReason::LastLook => ("last_look", EndKind::Planned, None),
+            EndReason::BudgetSpent => ("budget_spent", EndKind::Planned, None),
+            EndReason::Measured => ("measured", EndKind::Planned, None),
+            EndReason::BudgetTooSmall { needed_s: _ } => {
+                ("budget_too_small", EndKind::BudgetTooSmall, None)
+            }
+            EndReason::Interrupted => ("interrupted", EndKind::Interrupted, None),
+            EndReason::Void(why) => ("void", EndKind::Void, Some(why)),
+            EndReason::LoadRefused(why) => {
+                let words = "the load cannot be sent";
+                let kind = failed(exit_code::USAGE, words, "load failed", None);
+                ("load_refused", kind, Some(why))
+            }
+            EndReason::GeneratorFailed(why) => {
+                let words = "the load generator failed";
+                let kind = failed(exit_code::SELF, words, "load failed", None);
+                ("generator_failed", kind, Some(why))
+            }
+            EndReason::ServiceFailed(why) => {
+                let (words, source) = ("a service failed", Some("the service"));
+                let kind = failed(exit_code::SERVICE, words, words, source);
+                ("service_failed", kind, Some(why))
+            }
+            EndReason::PreparationFailed(why) => {
+                let words = "data that services need could not be made";
+                let kind = failed(exit_code::SERVICE, words, "no data", Some("its command"));
+                ("preparation_failed", kind, Some(why))
+            }
         }
     }
 
     /// The name in records and events.
     pub fn name(&self) -> &'static str {
-        self.row().name
+        self.row().0
     }
 
     /// Kind of the end.
     pub fn kind(&self) -> EndKind {
-        self.row().kind
-    }
-
-    /// The exit code of every command that prints the run. `None` if the result of the run determines it.
-    pub fn exit_code(&self) -> Option<u8> {
-        self.row().exit_code
+        self.row().1
     }
 
     /// The reason in words, if it has a text.
     pub fn text(&self) -> Option<&str> {
-        self.row().text
+        self.row().2
     }
 
-    /// Description of the failure. `None` if nothing failed.
-    pub fn failure(&self) -> Option<&str> {
-        self.text().filter(|_| self.kind() == EndKind::Failed)
+    /// How the run ended, as a clause.
+    pub fn sentence(&self) -> String {
+        let clause = match self {
+            EndReason::Decided => "every comparison was decided",
+            EndReason::LastLook => "the last look was taken",
+            EndReason::BudgetSpent => "no further block fitted the budget",
+            EndReason::BudgetTooSmall { .. } => "stopped, because the budget holds too few blocks,",
+            EndReason::Measured => "ended as planned",
+            EndReason::Interrupted => "interrupted",
+            EndReason::Void(_) => "stopped as invalid",
+            EndReason::LoadRefused(_)
+            | EndReason::GeneratorFailed(_)
+            | EndReason::ServiceFailed(_)
+            | EndReason::PreparationFailed(_) => {
+                let words = self.failure().map_or("", |(part, _)| part.words);
+                return format!("stopped, because {words},");
+            }
+        };
+        clause.to_owned()
     }
 
-    /// The part that failed, as the beginning of a sentence. Empty if nothing failed.
-    pub fn failed_part(&self) -> &'static str {
-        self.row().failed_part
-    }
-
-    /// The program whose output is part of the text.
-    pub fn output_of(&self) -> Option<&'static str> {
-        self.row().output_of
+    /// The part that failed, and the description of its failure. `None` if nothing failed.
+    pub fn failure(&self) -> Option<(FailedPart, &str)> {
+        match self.row() {
+            (_, EndKind::Failed(part), Some(text)) => Some((part, text)),
+            _ => None,
+        }
     }
 
     /// A sufficient budget in seconds, if the budget was too small.
     pub fn needed_s(&self) -> Option<u64> {
-        self.row().needed_s
+        let EndReason::BudgetTooSmall { needed_s } = self else {
+            return None;
+        };
+        Some(*needed_s)
+    }
+
+    /// The exit code of every command that prints the run. `None` if the result of the run determines it.
+    pub fn exit_code(&self) -> Option<u8> {
+        match self.kind() {
+            EndKind::Interrupted => Some(exit_code::INTERRUPTED),
+            EndKind::Failed(part) => Some(part.exit_code),
+            EndKind::Decided | EndKind::Planned | EndKind::BudgetTooSmall | EndKind::Void => None,
+        }
     }
 
     /// Whether the run ended regularly: not interrupted and without a failure.
     pub fn is_own(&self) -> bool {
-        !matches!(self.kind(), EndKind::Interrupted | EndKind::Failed)
+        !matches!(self.kind(), EndKind::Interrupted | EndKind::Failed(_))
     }
 
     /// Whether the run ended after the planned number of blocks, regardless of their results.
@@ -250,7 +245,7 @@ impl EndReason {
                 Unfit::Interrupted,
                 "it was interrupted, and who stops a run may have seen what it showed".to_owned(),
             )),
-            EndKind::Failed => Err((Unfit::Failed, self.to_string())),
+            EndKind::Failed(_) => Err((Unfit::Failed, self.to_string())),
             EndKind::Decided | EndKind::Planned | EndKind::BudgetTooSmall | EndKind::Void => Ok(()),
         }
     }

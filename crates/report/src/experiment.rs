@@ -8,7 +8,7 @@ use explain::{Explanation, Why};
 use model::document::{Document, DocumentPart, NamedText, QuestionAnswer, Remark, Tone};
 use model::quantity::{Quantity, change, change_or_saving, count, many, share, span};
 use model::{Check, RequestOutcome};
-use record::{EndReason, MachineFingerprint, Record, Repeat};
+use record::{EndKind, MachineFingerprint, Record, Repeat};
 use serde_json::Value;
 use stats::Estimate;
 
@@ -24,7 +24,7 @@ use crate::validity::explained_by;
 
 pub use data::{LatencyQuantile, load_schema, quantiles, schema};
 pub use headline::RunState;
-pub(crate) use method::{end_text, machine_line, processor};
+pub(crate) use method::{machine_line, processor};
 pub(crate) use tables::INVALID;
 
 pub(crate) mod answer;
@@ -246,7 +246,7 @@ fn assumption(of: &Assumption) -> NamedText {
 
 /// The program whose output contains the reason of a failed run.
 fn said_by(record: &Record) -> Option<&'static str> {
-    record.end().and_then(EndReason::output_of)
+    record.end()?.failure()?.0.output_of
 }
 
 /// The command that runs the experiment again with its flags, and with this budget if there is one.
@@ -613,22 +613,6 @@ fn of_effect(conclusion: &Conclusion, effect: &Effect, margin: f64) -> QuestionA
     )
 }
 
-/// Whether the run was stopped early. Failures are reported elsewhere.
-fn was_stopped(reason: &EndReason) -> bool {
-    match reason {
-        EndReason::Interrupted | EndReason::Void(_) => true,
-        EndReason::Decided
-        | EndReason::LastLook
-        | EndReason::BudgetSpent
-        | EndReason::BudgetTooSmall { .. }
-        | EndReason::Measured
-        | EndReason::LoadRefused(_)
-        | EndReason::GeneratorFailed(_)
-        | EndReason::ServiceFailed(_)
-        | EndReason::PreparationFailed(_) => false,
-    }
-}
-
 /// Extent of the measurement: `6 blocks in 2m43s · closed loop, 16 connections · each process in its first
 /// 7.1 s of load · 0 of 43,341 requests failed`.
 fn course(record: &Record, conclusion: &Conclusion) -> String {
@@ -638,8 +622,9 @@ fn course(record: &Record, conclusion: &Conclusion) -> String {
     }
     if let Some(ended) = &record.ended {
         blocks += &format!(" in {}", span(ended.seconds));
-        if was_stopped(&ended.reason) {
-            blocks += &format!(", {}", end_text(&ended.reason));
+        // Failures are reported elsewhere.
+        if matches!(ended.reason.kind(), EndKind::Interrupted | EndKind::Void) {
+            blocks += &format!(", {}", ended.reason.sentence());
         }
     }
     let sum = |of: fn(&VariantFigures) -> u64| conclusion.variants.iter().map(of).sum::<u64>();

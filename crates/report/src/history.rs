@@ -13,12 +13,12 @@ use model::document::{
 use model::quantity::{
     Quantity, Unit, bytes, change, change_alone, change_told, decimal, interval, many, share, span,
 };
-use record::{EndReason, MachineFingerprint, Record};
+use record::{EndKind, MachineFingerprint, Record};
 use serde_json::{Value, json};
 use stats::{CHANGE_LEVEL, CHANGE_SIDE_MIN};
 
 use crate::csv::{self, CsvRows, unit_name};
-use crate::experiment::{answer, end_text, machine_line, typed};
+use crate::experiment::{answer, machine_line, typed};
 use crate::form::Report;
 use crate::validity::explained_by;
 
@@ -169,29 +169,20 @@ fn summary(listed: &ListedRecord<'_>) -> (Tone, String) {
         return (Tone::Bad, "unreadable".to_owned());
     };
     let blocks = many(essentials.blocks.into(), "block");
-    let (tone, text) = match essentials.ended.as_ref().map(|ended| &ended.reason) {
+    let (tone, text) = match essentials.ended.as_ref().map(|ended| ended.reason.kind()) {
         None if listed.running => return (Tone::Good, format!("running, {blocks} so far")),
         None => return (Tone::Faint, format!("cut off after {blocks}")),
-        Some(EndReason::ServiceFailed(_)) => (Tone::Bad, "a service failed"),
-        Some(EndReason::PreparationFailed(_)) => (Tone::Bad, "no data"),
-        Some(EndReason::LoadRefused(_) | EndReason::GeneratorFailed(_)) => {
-            (Tone::Bad, "load failed")
-        }
+        Some(EndKind::Failed(part)) => (Tone::Bad, part.short),
         _ if essentials.compared.is_empty()
             && essentials.blocks == 0
             && essentials.captures > 0 =>
         {
             (Tone::Faint, "captures")
         }
-        Some(EndReason::Interrupted) => return verdicts(essentials, true),
-        Some(
-            EndReason::Decided
-            | EndReason::LastLook
-            | EndReason::BudgetSpent
-            | EndReason::BudgetTooSmall { .. }
-            | EndReason::Measured
-            | EndReason::Void(_),
-        ) => return verdicts(essentials, false),
+        Some(EndKind::Interrupted) => return verdicts(essentials, true),
+        Some(EndKind::Decided | EndKind::Planned | EndKind::BudgetTooSmall | EndKind::Void) => {
+            return verdicts(essentials, false);
+        }
     };
     (tone, text.to_owned())
 }
@@ -302,7 +293,7 @@ impl Short<'_> {
     fn lines(&self, essentials: &Essentials) -> Vec<NamedText> {
         let end = match (&essentials.ended, self.running) {
             (Some(ended), _) => {
-                format!("{} after {}", end_text(&ended.reason), span(ended.seconds))
+                format!("{} after {}", ended.reason.sentence(), span(ended.seconds))
             }
             (None, true) => "unfinished: a run is writing it right now".to_owned(),
             (None, false) => "unfinished: its run was killed, or broke off".to_owned(),

@@ -56,7 +56,7 @@ impl Dispatcher<'_> {
             EndKind::BudgetTooSmall => {
                 return Some(all_the_same("the budget holds too few blocks for a result"));
             }
-            EndKind::Void | EndKind::Failed => {
+            EndKind::Void | EndKind::Failed(_) => {
                 return Some("the run came to no result".to_owned());
             }
         }

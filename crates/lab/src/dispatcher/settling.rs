@@ -1,5 +1,5 @@
-//! Settings that depend on finished blocks. The first blocks determine warm-up, slices and blocks for the
-//! later ones, from times and variances, blind to outcomes.
+//! Timing that depends on finished blocks: the first blocks determine warm-up, slices and number of blocks for
+//! the later ones, from times and variances, blind to outcomes.
 //!
 //! Some blocks are dropped, because the machine was disturbed, or generators did not begin together. The
 //! rules do not use the measured values. Dropped blocks are recorded and replaced. They determine nothing,

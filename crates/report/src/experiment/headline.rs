@@ -86,8 +86,8 @@ pub(crate) fn state(record: &Record, conclusion: &Conclusion) -> RunState {
 
 /// The failure that ended the run, if any.
 fn failed(reason: &EndReason) -> Option<String> {
-    let what = in_one_line(reason.failure()?);
-    Some(format!("{}: {what}", reason.failed_part()))
+    let (part, what) = reason.failure()?;
+    Some(format!("{}: {}", part.words, in_one_line(what)))
 }
 
 fn in_one_line(text: &str) -> String {

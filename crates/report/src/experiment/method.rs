@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use analysis::{AaCheck, Conclusion, DroppedBlock};
 use plan::{ArrivalProcess, Load, Pacing, Request};
-use record::{DeployedSeen, EndReason, MachineFingerprint, PodSeen, Prepared, Record, Trial};
+use record::{DeployedSeen, MachineFingerprint, PodSeen, Prepared, Record, Trial};
 use stats::Way;
 
 use model::quantity::{bytes, change, decimal, many, rate, share, span};
@@ -110,7 +110,7 @@ fn deployed_line(deployed: &DeployedSeen) -> String {
 
 fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
     let end = match record.ended.as_ref() {
-        Some(ended) => format!("{} after {}", end_text(&ended.reason), span(ended.seconds)),
+        Some(ended) => format!("{} after {}", ended.reason.sentence(), span(ended.seconds)),
         None => "the run did not end by itself: it was killed, or is still going on".to_owned(),
     };
     let processes = match record.header.plan.loads_running() {
@@ -229,22 +229,6 @@ fn aa_line(aa: &AaCheck, conclusion: &Conclusion) -> String {
         ),
     };
     format!("{}: {found}", aa.label)
-}
-
-pub(crate) fn end_text(reason: &EndReason) -> &'static str {
-    match reason {
-        EndReason::Decided => "every comparison was decided",
-        EndReason::LastLook => "the last look was taken",
-        EndReason::BudgetSpent => "no further block fitted the budget",
-        EndReason::BudgetTooSmall { .. } => "stopped, because the budget holds too few blocks,",
-        EndReason::Measured => "ended as planned",
-        EndReason::Interrupted => "interrupted",
-        EndReason::Void(_) => "stopped as invalid",
-        EndReason::LoadRefused(_) => "stopped, because the load cannot be sent,",
-        EndReason::GeneratorFailed(_) => "stopped, because the load generator failed,",
-        EndReason::ServiceFailed(_) => "stopped, because a service failed,",
-        EndReason::PreparationFailed(_) => "stopped, because what it needs could not be made,",
-    }
 }
 
 /// Seconds to a tenth. Shorter times are not rounded to zero.
