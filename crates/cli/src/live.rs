@@ -376,7 +376,7 @@ impl LiveFigures {
             })
         };
         LiveFigures {
-            rate_per_s: slice.per_s().unwrap_or(0.0),
+            rate_per_s: analysis::throughput_per_s(slice).unwrap_or(0.0),
             times: resolved.filter_map(timed).collect(),
             requests: slice.counts.due(),
         }
