@@ -13,6 +13,7 @@ use crate::metric::{BlockFigures, Series, is_once, metrics};
 use crate::only_if;
 use crate::rule;
 use crate::sums::{geometric_mean, mean};
+use crate::throughput::judged_by;
 
 /// Number of resamples of the bootstrap.
 const RESAMPLES: u32 = 2_000;
@@ -457,15 +458,20 @@ pub(crate) fn ratios(
 /// it is invalid or without success, waits for its single look, or a block has no value.
 pub fn ratios_by_block(all: &[Series], comparison: &ComparisonResult) -> Vec<f64> {
     let series = |metric: Metric| all.iter().find(|series| series.of == metric);
-    // Where there may be no ratio of all blocks together there is none of one.
-    let judged = series(comparison.metric).filter(|_| comparison.ratio_so_far.is_some());
-    let (above, below) = (comparison.candidate, comparison.baseline);
-    let (compared, (above, below)) = match judged {
-        Some(judged) if judged.per_core => (series(Metric::CpuPerRequest), (below, above)),
-        judged => (judged, (above, below)),
-    };
-    let Some(series) = compared else {
+    // Without a ratio of all blocks together, single ratios are withheld too.
+    let Some(judged) = series(comparison.metric).filter(|_| comparison.ratio_so_far.is_some())
+    else {
         return Vec::new();
+    };
+    let (source, sign) = judged_by(comparison.metric, judged.per_core);
+    let Some(series) = series(source) else {
+        return Vec::new();
+    };
+    let (one, other) = (comparison.candidate, comparison.baseline);
+    let (above, below) = if sign < 0.0 {
+        (other, one)
+    } else {
+        (one, other)
     };
     let of = |variant: usize| {
         series

@@ -19,7 +19,8 @@ use stats::{Estimate, plain_t};
 use crate::comparison::Outcome;
 use crate::metric::{BlockFigures, log_values, metrics};
 use crate::sums::mean;
-use crate::usage::{cpus, per_core};
+use crate::throughput::per_core;
+use crate::usage::cpus;
 use crate::{Conclusion, Grade};
 
 /// Version of this form and its content. An index with another version is recomputed.

@@ -14,6 +14,7 @@ mod gate;
 mod metric;
 mod rule;
 mod sums;
+mod throughput;
 mod trend;
 mod variant;
 mod window;
@@ -43,11 +44,11 @@ pub use metric::{Series, metrics, series};
 use model::Metric;
 pub use model::{Check, Finding, Grade, Unit};
 pub use rule::{BlockPace, POWER, blocks_to_find, budget_s, rule, rule_of};
+pub use throughput::{per_core, throughput_per_s, waiting_variants};
 pub use trend::{
     Dated, ExperimentTrend, LineOf, RecordRun, Shifted, TREND_SEED, TrendLine, TrendPoint,
     TrendQuery, trend,
 };
-pub use usage::{per_core, waiting_variants};
 pub use variant::{
     EndpointFigures, GeneratorShare, ResponseTime, ServiceCost, VariantFigures, generators,
     latencies, latencies_together, responses, responses_together,

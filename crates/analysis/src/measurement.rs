@@ -30,13 +30,14 @@ pub struct Measurement<'a> {
 
 /// Returns the measurement of a record whose plan requests one.
 pub fn measurement(record: &Record) -> Option<Measurement<'_>> {
-    let measure = record.header.plan.measure.as_ref()?;
+    let plan = &record.header.plan;
+    let planned = plan.measure.as_ref()?.slices();
     let trial = record.blocks.last().and_then(|block| block.trials.last());
     let slices = || trial.into_iter().flat_map(|trial| &trial.slices);
     let of = |kind| slices().filter(move |slice| slice.kind == kind);
     let interrupted = record.end() == Some(&EndReason::Interrupted);
     let window = |slice| {
-        let mut window = MeasuredWindow::of(&record.header.plan, slice, interrupted);
+        let mut window = MeasuredWindow::of(plan, slice, planned > 1, interrupted);
         window.findings = checks::of_window(record, trial?, &window);
         Some(window)
     };
@@ -55,7 +56,7 @@ pub fn measurement(record: &Record) -> Option<Measurement<'_>> {
     Some(Measurement {
         capacity,
         windows,
-        planned: measure.slices(),
+        planned,
         interrupted,
         findings,
     })

@@ -11,7 +11,7 @@ use stats::{Latencies, Quantile};
 
 use crate::capacity::Searched;
 use crate::sums::{few_merged, geometric_mean, mean, merged};
-use crate::usage::per_core;
+use crate::throughput::{judged_by, per_core, throughput};
 use crate::{DroppedBlock, capacity, only_if};
 
 /// Maximum number of requests without a response that a quantile tolerates, as a share of the requests beyond
@@ -36,7 +36,7 @@ enum MetricSource {
 fn sampler(metric: Metric) -> MetricSource {
     match metric {
         Metric::Throughput => MetricSource::Ratio {
-            parts: Slice::throughput,
+            parts: throughput,
             scale: 1e9,
         },
         Metric::CpuPerRequest => MetricSource::Ratio {
@@ -296,13 +296,11 @@ impl BlockFigures {
         self.value(metric, variant).map(f64::ln)
     }
 
-    /// The value by which a variant is compared. For throughput judged per core-second, the inverse of CPU
-    /// time per request.
+    /// The value by which a variant is compared. See [`judged_by`].
     pub fn compared(&self, metric: Metric, variant: usize) -> Option<f64> {
-        if self.per_core && metric == Metric::Throughput {
-            return self.value(Metric::CpuPerRequest, variant).map(f64::recip);
-        }
-        self.value(metric, variant)
+        let (source, sign) = judged_by(metric, self.per_core);
+        let value = self.value(source, variant)?;
+        Some(if sign < 0.0 { value.recip() } else { value })
     }
 
     /// ln(candidate / baseline) of the block. `None` if either has no value.
@@ -428,7 +426,7 @@ fn share_within(responses: &Latencies, ns: u64) -> f64 {
 pub struct Series {
     /// The metric.
     pub of: Metric,
-    /// Whether variants are compared by the inverse of their CPU time per request.
+    /// Whether throughput is compared per core-second.
     pub per_core: bool,
     /// Numbers of the blocks that came to their end, dropped ones among them.
     pub blocks: Vec<u32>,
@@ -457,7 +455,7 @@ pub fn series(record: &Record) -> Vec<Series> {
     let per_core = per_core(record);
     let of = |metric: Metric| Series {
         of: metric,
-        per_core: per_core && metric == Metric::Throughput,
+        per_core,
         blocks: ended.iter().map(|block| block.number).collect(),
         dropped: ended
             .iter()

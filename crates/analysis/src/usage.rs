@@ -1,5 +1,4 @@
-//! Use of processors and connections by services and generators, and what follows for throughput: whether a
-//! service was at its limit or waited, and whether throughput is judged per core. Pure.
+//! Use of processors and connections by services and generators, and whether a service was at its limit. Pure.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +16,7 @@ pub(crate) const QUEUED_SHARE_MAX: f64 = 0.01;
 pub(crate) const SATURATED_MIN: f64 = 0.7;
 /// Share from which services are near their limit. Values between this and [`SATURATED_MIN`] count as waiting
 /// if another variant waits.
-const NEAR_MIN: f64 = 0.8;
+pub(crate) const NEAR_MIN: f64 = 0.8;
 /// Share from which services limit a trial.
 const LIMITING_MIN: f64 = 0.85;
 /// CPU share above which a process has several threads, and may not have wanted more.
@@ -25,8 +24,6 @@ const ONE_THREAD_MAX: f64 = 1.1;
 /// Maximum share of the time for which services may be throttled by a quota before that counts as their
 /// limit.
 const THROTTLED_MAX: f64 = 0.01;
-/// Share of the CPU time available to services from which they are at their limit with all of their cores.
-const PER_CORE_MIN: f64 = 0.9;
 
 /// Whether the resource use of a variant is unknown: it is already deployed and cannot be observed.
 pub(crate) fn is_unseen<'a>(
@@ -62,42 +59,6 @@ pub fn processors<'a>(counted: usize, trials: impl IntoIterator<Item = &'a Trial
     pinned.collect::<BTreeSet<_>>().len().max(counted).max(1)
 }
 
-/// Whether throughput is judged per core-second: successful responses per second of CPU time. If services
-/// keep all available cores busy, this answers the same question and varies less, because it excludes time
-/// that others took from these cores. The decision uses the first block and no ratio.
-pub fn per_core(record: &Record) -> bool {
-    let (design, variants) = (&record.header.plan.design, &record.header.plan.variants);
-    let at_limit = |trial: &Trial| {
-        let Some(variant) = variants.get(trial.variant()) else {
-            return false;
-        };
-        let (slices, measured) = (warmed(trial), successful(trial.measured()));
-        let answers = slices.iter().any(|slice| slice.counts.successful > 0);
-        let apart = !trial.started.cpus_shared && variant.load.network.is_none();
-        let started = &trial.started;
-        let seen = apart && answers && !is_unseen(variant, [started]) && !is_at_limit(&slices);
-        let machine = record.header.environment.cpus;
-        let busy = |slices: &[&Slice]| {
-            ProcessorUse {
-                machine,
-                started,
-                slices,
-            }
-            .cores_busy()
-        };
-        seen && busy(&slices) >= PER_CORE_MIN
-            && (measured.is_empty() || busy(&measured) >= NEAR_MIN)
-    };
-    // The start for finding ports is not a block.
-    let first = record
-        .blocks
-        .iter()
-        .find(|block| block.number > 0 && block.trials.len() == variants.len());
-    design.per_core
-        && !record.is_open_loop()
-        && first.is_some_and(|of| of.trials.iter().all(at_limit))
-}
-
 /// Number of cores that services are confined to. None if they may use all, or share them with the generator.
 pub(crate) fn confined_cores(machine: usize, started: &TrialStarted) -> Option<usize> {
     let own = cpus(started);
@@ -124,55 +85,6 @@ pub(crate) fn wanted_confined<'a>(
     })
 }
 
-/// The variants that wait, judged by the data of a block so far: neither their services nor the generator was
-/// at a limit. Their throughput follows from response times ([`Slice::throughput`]). If one variant waits,
-/// all variants that are not clearly at their limit count as waiting. Otherwise two similar variants just
-/// above and below the bound would be compared by different estimates.
-///
-/// None in open loop, over a link, which is the intended limit, and with several requests in flight per
-/// connection. The distance of deployed services from their limit is unknown. They count as waiting, because
-/// their windows are long enough for either method.
-pub fn waiting_variants(record: &Record, block: u32) -> Vec<usize> {
-    let block = record
-        .blocks
-        .iter()
-        .find(|found| found.number == block && !record.is_open_loop());
-    // How close a variant is to its limit. `None` if it never counts as waiting.
-    let nearness = |trial: &Trial| {
-        let variant = record.header.plan.variants.get(trial.variant())?;
-        // Measured slices are more precise than the warm-up.
-        let measured = successful(trial.measured());
-        let slices = if measured.is_empty() {
-            warmed(trial)
-        } else {
-            measured
-        };
-        // With several requests in flight per connection, the number that the server allowed is unknown.
-        let one_by_one = variant.load.protocol.lanes() == 1 && variant.load.network.is_none();
-        only_if(one_by_one && !slices.is_empty())?;
-        let started = &trial.started;
-        let unseen = is_unseen(variant, [started]);
-        only_if(unseen || !is_at_limit(&slices))?;
-        Some((
-            trial.variant(),
-            if unseen {
-                0.0
-            } else {
-                busy(record.header.environment.cpus, started, &slices)
-            },
-        ))
-    };
-    let trials = block.into_iter().flat_map(|block| &block.trials);
-    let known: Vec<(usize, f64)> = trials.filter_map(nearness).collect();
-    let one_waits = known.iter().any(|(_, of)| *of < SATURATED_MIN);
-    let most = if one_waits { NEAR_MIN } else { 0.0 };
-    known
-        .into_iter()
-        .filter(|(_, of)| *of < most)
-        .map(|(variant, _)| variant)
-        .collect()
-}
-
 /// Cores that the services of a variant wanted in its latest unmeasured closed loop: the time that their
 /// threads ran or waited for a core, over the elapsed time. A single thread never wants more than one,
 /// however busy the machine is. None if no request succeeded, or if its processes are not visible.
@@ -194,12 +106,13 @@ pub fn cores_wanted(record: &Record, variant: usize) -> Option<f64> {
     Some(wanted_ns as f64 / wall_ns(&[slice]))
 }
 
-fn successful<'a>(slices: impl Iterator<Item = &'a Slice>) -> Vec<&'a Slice> {
+/// Slices in which any request succeeded.
+pub(crate) fn successful<'a>(slices: impl Iterator<Item = &'a Slice>) -> Vec<&'a Slice> {
     slices.filter(|slice| slice.counts.successful > 0).collect()
 }
 
 /// The second half of the warm-up. In the first half, compilation uses processors that are idle later.
-fn warmed(trial: &Trial) -> Vec<&Slice> {
+pub(crate) fn warmed(trial: &Trial) -> Vec<&Slice> {
     let of = |slice: &&Slice| slice.kind == SliceKind::WarmUp && slice.counts.successful > 0;
     let mut all: Vec<&Slice> = trial.slices.iter().filter(of).collect();
     all.split_off(all.len() / 2)
@@ -257,11 +170,11 @@ pub(crate) fn most(of: impl Iterator<Item = bool>) -> bool {
 }
 
 /// Processor time that the services of a trial used in these slices.
-struct ProcessorUse<'a> {
+pub(crate) struct ProcessorUse<'a> {
     /// Number of processors of the machine.
-    machine: usize,
-    started: &'a TrialStarted,
-    slices: &'a [&'a Slice],
+    pub machine: usize,
+    pub started: &'a TrialStarted,
+    pub slices: &'a [&'a Slice],
 }
 
 impl ProcessorUse<'_> {
@@ -277,7 +190,7 @@ impl ProcessorUse<'_> {
 
     /// CPU time wanted by all services, relative to the CPU time available to them: 1 is at the limit.
     /// Waiting for a processor counts as use, as far as others used the processor.
-    fn cores_busy(&self) -> f64 {
+    pub(crate) fn cores_busy(&self) -> f64 {
         let wall = wall_ns(self.slices);
         let shared = self.started.cpus_shared;
         let client_ns = if shared {

@@ -60,15 +60,16 @@ impl<'a> MeasuredWindow<'a> {
         }
     }
 
-    /// Creates the window of a slice of a plan without comparisons. `interrupted` is whether the user
-    /// interrupted the run.
-    pub(crate) fn of(plan: &'a Plan, slice: &'a Slice, interrupted: bool) -> MeasuredWindow<'a> {
+    /// Creates the window of a slice of a plan without comparisons. `several` is whether the plan has several
+    /// slices, `interrupted` whether the user interrupted the run.
+    pub(crate) fn of(
+        plan: &'a Plan,
+        slice: &'a Slice,
+        several: bool,
+        interrupted: bool,
+    ) -> MeasuredWindow<'a> {
         let window = MeasuredWindow::alone(slice);
         let variant = plan.variants.first();
-        let several = plan
-            .measure
-            .as_ref()
-            .is_some_and(|measure| measure.slices() > 1);
         let load = variant.map(|variant| &variant.load);
         let name = match (window.asked.open, slice.kind) {
             (_, SliceKind::Capacity) => "saturation".to_owned(),

@@ -350,7 +350,7 @@ impl LiveFigures {
             .as_ref()
             .map_or(&slice.counts.latency, |open| &open.response);
         LiveFigures {
-            rate_per_s: slice.per_s().unwrap_or(0.0),
+            rate_per_s: analysis::throughput_per_s(slice).unwrap_or(0.0),
             times: quantiles(latencies, &PERCENT),
             requests: slice.counts.due(),
         }

@@ -7,8 +7,7 @@
 use Subject::{Client, Design, Lab, Machine, Network, Service, Treatment, Work};
 use serde::{Deserialize, Serialize};
 
-use crate::finding::FindingCode;
-use crate::finding::Grade::{self, Invalid, Note, Warning};
+use crate::grade::Grade::{self, Invalid, Note, Warning};
 
 /// Subject of a check, in reading order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -234,18 +233,6 @@ impl Check {
             check.name() == word || check.number().strip_prefix('V') == Some(figure)
         };
         Check::ALL.iter().copied().find(meant)
-    }
-}
-
-impl FindingCode for Check {
-    const OF_VARIANTS: bool = true;
-
-    fn code(&self) -> &str {
-        self.name()
-    }
-
-    fn section(&self) -> Option<&'static str> {
-        Some(self.number())
     }
 }
 

@@ -4,7 +4,8 @@
 //! Renderers (text, Markdown, CSV) draw blocks and do not know their meaning. This module does not know
 //! output formats, widths or colours.
 
-use crate::finding::{Finding, FindingCode, Grade};
+use crate::finding::{Finding, FindingCode};
+use crate::grade::Grade;
 use crate::quantity::{self, NONE, Quantity};
 
 /// A report, from top to bottom.

@@ -12,33 +12,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::check::Check;
+use crate::grade::Grade;
 use crate::quantity::Quantity;
-
-/// Severity of a finding, most severe first.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Grade {
-    /// No conclusion may be drawn from the affected figures.
-    Invalid,
-    /// The figures are valid but need caution.
-    Warning,
-    /// Additional information.
-    Note,
-    /// No problem. Reported only in complete listings of all checks.
-    Fine,
-}
-
-impl Grade {
-    /// Whether the finding makes a result doubtful or invalid.
-    pub fn is_grave(self) -> bool {
-        match self {
-            Grade::Invalid | Grade::Warning => true,
-            Grade::Note | Grade::Fine => false,
-        }
-    }
-}
 
 /// Identifies findings of one kind.
 pub trait FindingCode {
@@ -56,6 +31,18 @@ pub trait FindingCode {
     /// Label shown next to the grade: `V8`, or the name of the checked item. `None` if no label helps.
     fn mark(&self) -> Option<&str> {
         self.section()
+    }
+}
+
+impl FindingCode for Check {
+    const OF_VARIANTS: bool = true;
+
+    fn code(&self) -> &str {
+        self.name()
+    }
+
+    fn section(&self) -> Option<&'static str> {
+        Some(self.number())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Measurements of one load window on one trial: the request counts, the resource use of the services, the
 //! part of each generator if there are several, and the activity of the machines.
 //!
-//! This module selects figures but does not judge them. Generator data is absent from the record if load came
+//! This module neither estimates nor judges. Generator data is absent from the record if load came
 //! from the run's own process.
 
 use std::ops::Not;
@@ -72,8 +72,7 @@ pub struct Slice {
     pub turns: u32,
     /// Requested number of connections.
     pub connections: u32,
-    /// Whether throughput is computed from response times because the service waits. See
-    /// [`Slice::throughput`].
+    /// Whether the service waits, so that throughput is computed from response times.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub waits: bool,
     /// The requested load. `None` if the design is the same for all slices.
@@ -122,41 +121,6 @@ impl Slice {
             .map(|service| service.throttled_ns)
             .max()
             .unwrap_or(0)
-    }
-
-    /// Number of successful responses and the nanoseconds they are divided by to get throughput.
-    ///
-    /// At its limit a service is busy for the whole window, and throughput is the responses in the window
-    /// over its length. A service that waits (for a timer, a disk, another machine) is not: the number of
-    /// responses cut off by the end of the window depends on how response times vary. In that case each
-    /// connection is a renewal process that is stopped at its first response after the end of the window. By
-    /// Wald's identity, the responses of all windows, including drains, over the time in which connections
-    /// had a request in flight are an estimate without that bias, for any distribution of the response times.
-    /// The first request of each connection is left out if others follow, because it finds an empty queue and
-    /// later ones do not.
-    pub fn throughput(&self) -> (u64, u64) {
-        let Counts {
-            successful,
-            first_successful,
-            in_flight_ns,
-            first_in_flight_ns,
-            ..
-        } = self.counts;
-        let later = successful.saturating_sub(first_successful);
-        match self.waits {
-            true if later > 0 => (
-                later * u64::from(self.connections),
-                in_flight_ns.saturating_sub(first_in_flight_ns),
-            ),
-            true => (successful * u64::from(self.connections), in_flight_ns),
-            false => (self.counts.successful_in_window, self.counts.window_ns),
-        }
-    }
-
-    /// Throughput per second. `None` without a window.
-    pub fn per_s(&self) -> Option<f64> {
-        let (successful, ns) = self.throughput();
-        (ns > 0).then(|| successful as f64 / ns as f64 * 1e9)
     }
 
     /// CPU time of all services together, in nanoseconds.

@@ -14,12 +14,13 @@ mod clash;
 use model::Metric;
 use stats::{MeasuredPoint, ScreenLooks};
 
-use super::screening::{ALPHA, Race, Screening, latency_pairs, told_by};
+use super::screening::{ALPHA, Race, Screening, latency_pairs};
 use super::setting::Keep;
 use super::step::{
     Confirmation, EffectEstimate, LevelRow, Purpose, RowFigures, StepOutcome, TooShort, TuneSpec,
     TuneStep,
 };
+use crate::throughput::judged_by;
 use crate::{Ruling, only_if};
 use clash::Clash;
 
@@ -694,7 +695,7 @@ impl Tuning {
 
     /// Logarithm of a figure, with the sign chosen so that more is better.
     fn better(&self, figures: Option<&RowFigures>, per_core: bool) -> Option<f64> {
-        let (source, sign) = told_by(self.spec.metric, per_core);
+        let (source, sign) = judged_by(self.spec.metric, per_core);
         let log = sign * figures?.value(source)?.ln();
         Some(if self.spec.metric.wants_more() {
             log

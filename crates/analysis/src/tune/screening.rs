@@ -8,6 +8,7 @@ use model::Metric;
 use stats::{MeasuredPoint, Mirrored, ScreenLooks, Screened};
 
 use super::step::{LevelRow, RowFigures};
+use crate::throughput::judged_by;
 
 /// Error rate shared by all effects of a screening.
 pub(crate) const ALPHA: f64 = 0.05;
@@ -63,7 +64,7 @@ impl Screening {
 
     /// The effects on a metric.
     pub fn screened(&self, metric: Metric) -> Option<Screened> {
-        let (source, sign) = told_by(metric, self.per_core == Some(true));
+        let (source, sign) = judged_by(metric, self.per_core == Some(true));
         let mut screened = stats::screened(self.blocks.get(&source)?)?;
         screened
             .effects
@@ -84,7 +85,7 @@ impl Screening {
 
     /// Certain interactions between pairs of these settings. `None` without data.
     pub fn interactions(&self, among: &[usize], metric: Metric) -> Option<Vec<([usize; 2], f64)>> {
-        let (source, sign) = told_by(metric, self.per_core == Some(true));
+        let (source, sign) = judged_by(metric, self.per_core == Some(true));
         let found =
             stats::interactions(self.blocks.get(&source).filter(|_| among.len() > 1)?, among)?;
         let critical_t =
@@ -95,17 +96,6 @@ impl Screening {
             sure.map(|(pair, effect)| (pair, sign * effect.value))
                 .collect(),
         )
-    }
-}
-
-/// Maps a metric to the metric whose logarithm it is judged by, with the sign. Throughput per core-second is
-/// the inverse of CPU time per request.
-pub(crate) fn told_by(metric: Metric, per_core: bool) -> (Metric, f64) {
-    let inverse = per_core && metric == Metric::Throughput;
-    if inverse {
-        (Metric::CpuPerRequest, -1.0)
-    } else {
-        (metric, 1.0)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use model::{Check, Metric};
 use proofload_analysis::{
-    Grade, Outcome, conclude, per_core, ratios_by_block, series, waiting_variants,
+    Grade, Outcome, conclude, per_core, ratios_by_block, series, throughput_per_s, waiting_variants,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -37,8 +37,8 @@ fn slice(turns: u32, window_s: f64, draw: Draw, random: &mut Pcg64) -> Slice {
     slice
 }
 
-fn per_s((successful, ns): (u64, u64)) -> f64 {
-    successful as f64 / ns as f64 * 1e9
+fn per_s(slice: &Slice) -> f64 {
+    throughput_per_s(slice).expect("it has a window")
 }
 
 fn uniform(random: &mut Pcg64) -> f64 {
@@ -67,7 +67,7 @@ fn windows_of_few_responses_give_the_rate_of_long_ones() {
         // Four responses per connection in a window, and windows that cut responses at any point.
         for window_s in [0.020, 0.0237] {
             let slice = slice(20_000, window_s, draw, &mut random);
-            let found = per_s(slice.throughput());
+            let found = per_s(&slice);
             assert!(
                 (found / 3200.0 - 1.0).abs() < 0.01,
                 "{name}, {window_s} s: {found} a second"
@@ -80,7 +80,7 @@ fn windows_of_few_responses_give_the_rate_of_long_ones() {
         waits: false,
         ..slice(20_000, 0.020, draws[2].1, &mut random)
     };
-    assert!(per_s(counted.throughput()) / 3200.0 > 1.05);
+    assert!(per_s(&counted) / 3200.0 > 1.05);
 }
 
 /// The stored record with services that used these shares of their one core: in warm-ups, and for each

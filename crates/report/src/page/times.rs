@@ -301,7 +301,7 @@ fn points_of(slice: &Slice, (at_s, lasts_s): (f64, f64), is_open_loop: bool) -> 
         at_s,
         lasts_s,
         is_warm_up: slice.kind.prepares(),
-        rate_per_s: slice.per_s(),
+        rate_per_s: analysis::throughput_per_s(slice),
         quantiles_us: times(slice, is_open_loop).map_or([None; 3], quantiles_us),
         failed: slice.counts.failed(),
         cores: cores(slice),
