@@ -139,7 +139,7 @@ pub enum Think {
 pub const RATE_MAX_PER_S: f64 = 1e7;
 
 /// Requests due per second over a slice, over all threads. The time starts at 0 in each slice.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rate {
     /// Constant rate, above 0 and at most [`RATE_MAX_PER_S`].
@@ -271,7 +271,7 @@ impl ArrivalProcess {
 }
 
 /// End of a slice. In open loop it determines the arrivals that belong to the slice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
     /// Ends after this time, and requests in flight are drained. In open loop, requests that were due by then
@@ -300,7 +300,7 @@ impl Until {
 }
 
 /// The requested load of one slice, if nothing is compared. Slices may then differ.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SliceRequest {
     /// Requested end of the slice.
     pub until: Until,
@@ -309,7 +309,7 @@ pub struct SliceRequest {
 }
 
 /// A requested open loop and the resulting rate.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AskedOpen {
     /// The request as given, possibly as a share of capacity.
     pub ask: Ask,
