@@ -42,8 +42,8 @@ function experiment(args, { signal, onEvent } = {}) {
     const lines = (rest + piece).split('\n');
     rest = lines.pop();
     for (const event of lines.map((line) => JSON.parse(line))) {
-      if (event.event === 'report') report = event.report;
-      if (event.event === 'gate') report.gate = event.gate;
+      if ('report' in event) report = event.report;
+      if ('gate' in event) report.gate = event.gate;
       onEvent?.(event);
     }
   };

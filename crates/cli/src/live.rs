@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use analysis::{ComparisonResult, Conclusion};
 use anstream::{AutoStream, ColorChoice};
-use events::{EventKind, EventStream};
+use events::{EventStream, StreamFrame};
 use lab::{Connecting, Doing, Progress, Update, UpdateNews};
 use model::RequestOutcome;
 use model::quantity::many;
@@ -74,23 +74,20 @@ impl Live {
             plain,
             events,
         } = self;
-        let (line, lines) = screen.take_in(update, |state| {
+        let (line, event) = screen.take_in(update, |state| {
             let line = match plain {
                 Some(plain) => plain.line(state, update),
                 None => view.as_ref().and_then(|_| said(state, update.news)),
             };
-            (
-                line,
-                events
-                    .as_ref()
-                    .map(|_| events::of(state, update))
-                    .unwrap_or_default(),
-            )
+            let event = events
+                .as_ref()
+                .and_then(|_| events::of(state.plan(), update));
+            (line, event)
         });
         line.iter().for_each(|line| screen.say(line));
-        events
-            .iter()
-            .for_each(|stream| lines.iter().for_each(|line| stream.send(line)));
+        if let (Some(stream), Some(event)) = (events, event) {
+            stream.send(&event);
+        }
     }
 
     /// Prints messages above the view, from any thread.
@@ -107,7 +104,7 @@ impl Live {
         let _ = view.join();
     }
 
-    /// Sends the last events: how the run ended, and its report.
+    /// Sends the report as the last line.
     ///
     /// # Errors
     /// If stdout could not be written, except for a closed pipe.
@@ -115,11 +112,7 @@ impl Live {
         let Some(stream) = self.events.take() else {
             return Ok(());
         };
-        stream.send(&events::ended(record));
-        stream.send(&events::afterwards(
-            record,
-            EventKind::Report { report: report() },
-        ));
+        stream.send(&events::afterwards(record, StreamFrame::Report(report())));
         stream.finish()
     }
 }
@@ -130,11 +123,11 @@ impl Drop for Live {
     }
 }
 
-/// The last event of a run with a gate, as a line.
+/// The last line of a run with a gate.
 pub fn gate_event(record: &Record, gate: Value) -> String {
     // As with every event, plain structs always convert to JSON.
-    let line = serde_json::to_string(&events::afterwards(record, EventKind::Gate { gate }))
-        .unwrap_or_default();
+    let line = events::afterwards(record, StreamFrame::Gate(gate));
+    let line = serde_json::to_string(&line).unwrap_or_default();
     model::text::inert(line) + "\n"
 }
 

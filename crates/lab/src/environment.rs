@@ -8,6 +8,8 @@ use record::{
     Capture, CaptureKind, ConnectedGenerator, EndReason, Prepared, Slice, SliceKind, TrialEnded,
     TrialStarted,
 };
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 use services::Preparing;
 
 /// The trial to start.
@@ -85,12 +87,18 @@ impl Turn {
 }
 
 /// Progress of connecting generators.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub struct Connecting<'a> {
     /// Generators that are waited for, in words.
     pub waiting: &'a [String],
-    /// Waiting time so far.
+    /// Waiting time so far, in seconds.
+    #[serde(rename = "for_s", serialize_with = "in_seconds")]
+    #[schemars(with = "f64")]
     pub for_now: Duration,
+}
+
+fn in_seconds<S: Serializer>(of: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(of.as_secs_f64())
 }
 
 /// Result of connecting.

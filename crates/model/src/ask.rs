@@ -12,6 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::quantity::{count, rate};
@@ -24,7 +25,7 @@ const FORMS: &str = "expected 1000, a ramp 1000..5000, steps 500,1000,2000, or w
 const PERCENT_MAX: f64 = 1000.0;
 
 /// A requested rate.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RateLevel {
     /// Requests per second.
@@ -34,7 +35,7 @@ pub enum RateLevel {
 }
 
 /// The requested rate of one slice.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
     /// Constant rate.

@@ -5,10 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Kind of data captured in a window of load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum CaptureKind {
     /// Only CPU time by thread. The baseline for all other kinds.
@@ -24,7 +27,7 @@ pub enum CaptureKind {
 }
 
 /// One window of load in which data was captured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Capture {
     /// Number of the round, from 1. In each round every explained variant is captured once, in an order drawn
     /// from the seed.
@@ -46,7 +49,7 @@ pub struct Capture {
 }
 
 /// A service in a capture.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapturedService {
     /// Name of the service.
     pub service: String,
@@ -62,7 +65,7 @@ pub struct CapturedService {
 }
 
 /// Data that a capture could not get.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Missing {
     /// Kind of the missing data.
     pub what: Absence,
@@ -71,7 +74,7 @@ pub struct Missing {
 }
 
 /// Kind of data that a capture can lack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Absence {
     /// A Node.js process has no agent.
@@ -98,7 +101,7 @@ impl Missing {
 }
 
 /// A process of a service in a capture.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapturedProcess {
     /// Process ID.
     pub pid: u32,
@@ -117,7 +120,7 @@ pub struct CapturedProcess {
 }
 
 /// CPU use of a thread. In a record: within the window.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadUse {
     /// Thread ID. The main thread has the process ID. 0 stands for all threads that existed only part of the
     /// time.
@@ -131,7 +134,7 @@ pub struct ThreadUse {
 }
 
 /// Report of an agent in a JavaScript thread.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentSeen {
     /// Thread number in Node.js. 0 is the main thread.
     pub thread: u32,
@@ -163,7 +166,7 @@ pub struct AgentSeen {
 }
 
 /// A file in the record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileFile {
     /// Path relative to the record's folder.
     pub path: String,
@@ -172,7 +175,7 @@ pub struct ProfileFile {
 }
 
 /// Counters of a JavaScript thread over a window.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeCounters {
     /// Time in which the event loop was active, in nanoseconds.
     pub loop_active_ns: u64,
@@ -198,7 +201,7 @@ pub struct NodeCounters {
 }
 
 /// Summary of several durations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pauses {
     /// Number of durations.
     pub count: u64,

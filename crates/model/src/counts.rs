@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::iter::Sum;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use stats::Latencies;
 
@@ -30,7 +31,7 @@ pub const BUCKET_NS: u64 = 100_000_000;
 /// ```
 /// Invariants: `sent == responses + timed_out + broken + unfinished`. `latency` has exactly `sent` samples,
 /// recorded and censored together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Start of the (first) window, in nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
@@ -149,7 +150,7 @@ pub struct Counts {
 ///
 /// Every due request is either in the window's `sent` or in `unsent`. `response` has exactly `intended`
 /// samples, and so have `schedule_lag` and `queued` together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenLoop {
     /// Requested rate of all generators together, per second. The mean over the window if the rate changes.
     pub rate_per_s: f64,
@@ -177,7 +178,7 @@ pub struct OpenLoop {
 }
 
 /// Outcomes of one request of the load.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EndpointCounts {
     /// Unique name of the request.
     pub name: String,
@@ -202,7 +203,7 @@ pub struct EndpointCounts {
 }
 
 /// Requests of one endpoint with the same outcome.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EndpointOutcome {
     /// Status of the response. `None` if no complete response arrived, in which case all samples are
     /// censored. An endpoint has at most 16 distinct statuses, and 0 stands for all further ones.
@@ -214,7 +215,7 @@ pub struct EndpointOutcome {
 }
 
 /// Responses whose content was checked. Only a sample is checked and stands for all responses.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SampleCounts {
     /// Responses that were as expected apart from their content, and whose content was checked.
     pub judged: u64,
@@ -223,7 +224,7 @@ pub struct SampleCounts {
 }
 
 /// A distinct content found in the sampled responses of an endpoint.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContentSeen {
     /// SHA-256 of the decoded content, in hexadecimal digits.
     pub sha256: String,
@@ -236,7 +237,7 @@ pub struct ContentSeen {
 }
 
 /// CPU use of the generator's threads over window and drain, with one entry per thread.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorUse {
     /// I/O driver: `readiness` (epoll), `completion` (io_uring), or `mixed` if the kernel refused io_uring to
     /// some threads.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Capture, ConnectedGenerator, ContentSeen, Ended, GeneratorLost, Slice};
 
 /// One event. Events are recorded and also sent to observers of the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
     /// All load generators are connected. Sent before any other event, and again after a lost generator was
@@ -85,7 +85,7 @@ pub struct Prepared {
 }
 
 /// A trial whose services are all ready.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialStarted {
     /// Number of the block.
     pub block: u32,
@@ -125,7 +125,7 @@ impl TrialStarted {
 }
 
 /// One complete response: what a request of the load returns from this variant.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Witness {
     /// Name of the request, or its method and path.
     pub request: String,
@@ -152,7 +152,7 @@ pub struct Witness {
 }
 
 /// One service of a trial.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceStarted {
     /// Name of the service.
     pub service: String,
@@ -182,7 +182,7 @@ pub struct ServiceStarted {
 }
 
 /// Listen address of a service that does not listen on the given port or address.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PortFound {
     /// The given port, in the variable PORT and as {port}.
     pub given: u16,
@@ -192,7 +192,7 @@ pub struct PortFound {
 }
 
 /// A process of a service, as reported by the kernel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessSeen {
     /// Process ID.
     pub pid: u32,
@@ -212,7 +212,7 @@ pub struct ProcessSeen {
 }
 
 /// A trial whose services were stopped.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialEnded {
     /// Number of the block.
     pub block: u32,
@@ -252,7 +252,7 @@ pub struct TrialEnded {
 }
 
 /// A service that lost workers during a trial.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkersLost {
     /// Name of the service.
     pub service: String,
@@ -301,7 +301,7 @@ pub struct ConnectionsChosen {
 }
 
 /// The chosen length of the warm-up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WarmUp {
     /// The length used from now on, in seconds.
     pub seconds: f64,
@@ -313,7 +313,7 @@ pub struct WarmUp {
 }
 
 /// The chosen number of slices per trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Allocation {
     /// Slices per trial from now on.
     pub slices: u32,

@@ -157,9 +157,10 @@ impl<'de> Deserialize<'de> for Unknown {
 }
 
 /// One way in which complete responses violated the contract.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContractFailure {
     /// The violated part of the contract.
+    #[schemars(with = "String")]
     pub kind: FailureKind,
     /// Number of such responses.
     pub count: u64,

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Digest;
@@ -124,7 +125,7 @@ pub enum Think {
 }
 
 /// End of a slice. In open loop it determines the arrivals that belong to the slice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
     /// Ends after this time, and requests in flight are drained. In open loop, requests that were due by then
@@ -153,7 +154,7 @@ impl Until {
 }
 
 /// The requested load of one slice, if nothing is compared. Slices may then differ.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SliceRequest {
     /// Requested end of the slice.
     pub until: Until,
@@ -162,7 +163,7 @@ pub struct SliceRequest {
 }
 
 /// A requested open loop and the resulting rate.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AskedOpen {
     /// The request as given, possibly as a share of capacity.
     pub ask: Ask,

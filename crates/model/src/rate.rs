@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub const RATE_MAX_PER_S: f64 = 1e7;
 
 /// Requests due per second over a slice, over all threads. The time starts at 0 in each slice.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rate {
     /// Constant rate, above 0 and at most [`RATE_MAX_PER_S`].

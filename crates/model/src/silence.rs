@@ -2,6 +2,7 @@
 //!
 //! This module does not judge whether a silence is long for a service.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Shortest stretch without a response that is recorded, in nanoseconds.
@@ -15,7 +16,7 @@ pub const SILENCE_MIN_NS: u64 = 100_000_000;
 ///        from ─────────── waiting ────────────────── to
 ///              nothing was requested │  requests wait
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Silence {
     /// Start of the stretch.
     pub from_ns: u64,

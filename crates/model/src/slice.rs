@@ -60,7 +60,7 @@ impl SliceKind {
 
 /// Load on one trial: one uninterrupted window, or the sum of several short ones (turns) that alternate with
 /// the turns of other trials.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slice {
     /// Number of the block, from 1. 0 for slices before the first block.
     pub block: u32,
@@ -148,7 +148,7 @@ impl Slice {
 }
 
 /// Resource use of one service's process tree during a slice.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceUse {
     /// Name of the service.
     pub service: String,
@@ -202,7 +202,7 @@ pub struct GeneratorLost {
 }
 
 /// The part of one generator in a slice.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorPart {
     /// Name of the generator.
     pub name: String,
@@ -231,7 +231,7 @@ pub struct GeneratorPart {
 }
 
 /// Activity of the machine during a slice, apart from generator and services.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineUse {
     /// Share of all CPU time that the hypervisor gave to others, 0 to 1.
     pub steal_share: f64,
@@ -259,7 +259,7 @@ pub struct MachineUse {
 
 /// TCP counters over a slice, for all sockets of one network namespace. If a slice has several turns, the
 /// turns of other trials are included.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpUse {
     /// Connections begun by the generator or among services (`ActiveOpens`).
     pub opened: u64,

@@ -7,7 +7,10 @@
 //! This module does not allocate while recording, does not invent samples ("correction" for coordinated
 //! omission), and does not read clocks.
 
+use std::borrow::Cow;
+
 use hdrhistogram::Histogram;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 mod bands;
@@ -262,13 +265,25 @@ impl std::fmt::Debug for Latencies {
     }
 }
 
-/// Serialized form in records: `{ "hdr": "...", "censored": "..." }`. The second is omitted if empty.
-#[derive(Serialize, Deserialize)]
+/// HdrHistograms V2 in nanoseconds, compressed, base64.
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Encoded {
+    /// Requests with a response.
     hdr: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
+    /// Requests without a response, with lower bounds of their times.
     censored: String,
+}
+
+impl JsonSchema for Latencies {
+    fn schema_name() -> Cow<'static, str> {
+        "Latencies".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Encoded::json_schema(generator)
+    }
 }
 
 impl Serialize for Latencies {

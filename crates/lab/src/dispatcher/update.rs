@@ -4,7 +4,7 @@
 use analysis::Conclusion;
 use record::{CaptureKind, Event};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use services::Preparing;
 
 use crate::environment::Connecting;
@@ -30,33 +30,57 @@ pub enum UpdateNews<'a> {
 }
 
 /// Current activity. Variants are given by their index in the plan.
-#[derive(Debug, Clone, Copy)]
-#[allow(missing_docs)]
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Progress<'a> {
     /// Generators are being connected. Reported at the beginning, and about once a second.
     Connecting(Connecting<'a>),
-    /// The data with this name is not available yet. Reported at the beginning, and about once a second.
-    Preparing { name: &'a str, doing: Preparing },
+    /// Data that services need is not available yet. Reported at the beginning, and about once a second.
+    Preparing {
+        /// Name of the data in the experiment.
+        name: &'a str,
+        /// Seconds since its command was started. Null while another run makes the data.
+        #[serde(rename = "making_s", serialize_with = "making_s")]
+        #[schemars(with = "Option<f64>")]
+        doing: Preparing,
+    },
     /// Work on a trial begins. If trials take turns, measuring is reported once for all of them, with the
     /// first variant.
-    Trial { doing: Doing, variant: usize },
+    Trial {
+        /// The activity.
+        doing: Doing,
+        /// Index of the variant.
+        variant: usize,
+    },
     /// The conclusion from all blocks so far, after one that counts.
     Concluded(&'a Conclusion),
-    /// The run has its result, and captures for explaining it begin: number of variants, passes over them,
-    /// and estimated seconds in addition to the budget.
+    /// The run has its result, and captures for explaining it begin.
     Explaining {
+        /// Number of variants that are explained.
         variants: usize,
+        /// Number of passes over them.
         rounds: u32,
+        /// Estimated duration in addition to the budget.
         seconds: f64,
     },
-    /// A window of load with a capture begins. Rounds are counted from 1.
+    /// A window of load with a capture begins.
     Capturing {
+        /// Number of the round, from 1.
         round: u32,
+        /// Kind of capture.
         kind: CaptureKind,
+        /// Index of the variant.
         variant: usize,
     },
     /// No or no further captures are made, with the reason. The result stays as it is.
     NotExplained(&'a str),
+}
+
+fn making_s<S: Serializer>(preparing: &Preparing, serializer: S) -> Result<S::Ok, S::Error> {
+    match preparing {
+        Preparing::Waiting => serializer.serialize_none(),
+        Preparing::Making(for_now) => serializer.serialize_some(&for_now.as_secs_f64()),
+    }
 }
 
 /// Activity of a trial.

@@ -1,5 +1,6 @@
 //! The lines of a replayed stored record, and their schema.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use super::*;
@@ -16,55 +17,62 @@ fn schema() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12();
     settings
         .into_generator()
-        .into_root_schema_for::<EventLine>()
+        .into_root_schema_for::<EventLine<'static>>()
         .to_value()
 }
 
-/// The first lines of each event, including parts that depend on the machine.
+/// The lines of the first blocks, including parts that depend on the machine.
 fn lines(record: &record::Record, blocks: usize) -> Vec<Value> {
-    let value = |line: &EventLine| serde_json::to_value(line).expect("it is JSON");
-    let mut state = LiveState::of(record.header.clone());
+    let value = |line: &EventLine<'_>| serde_json::to_value(line).expect("it is JSON");
     let mut lines = vec![value(&started(
         &record.header,
         Path::new("records/simulated"),
     ))];
     replay(record, blocks, &mut |update| {
-        state.take_in(update);
-        lines.extend(of(&state, update).iter().map(value));
+        lines.extend(of(&record.header.plan, update).iter().map(value));
     });
-    lines.push(value(&ended(record)));
-    let (report, gate) = (
-        serde_json::json!({ "report_version": 1 }),
-        serde_json::json!({ "gate_version": 1 }),
-    );
-    lines.push(value(&afterwards(record, EventKind::Report { report })));
-    lines.push(value(&afterwards(record, EventKind::Gate { gate })));
+    let document = || serde_json::json!({ "format": 1 });
+    for frame in [
+        StreamFrame::Report(document()),
+        StreamFrame::Gate(document()),
+    ] {
+        lines.push(value(&afterwards(record, frame)));
+    }
     lines
 }
 
+/// The name of a line's event.
+fn name(line: &Value) -> &str {
+    let mut names = line.as_object().expect("an object").keys();
+    names
+        .find(|name| !["elapsed_s", "left_s"].contains(&name.as_str()))
+        .expect("an event")
+}
+
 #[test]
-fn each_event_as_a_line() {
-    let lines = lines(&kept(), 7);
-    // The last of each.
-    let mut seen: Vec<&Value> = Vec::new();
-    for line in lines.iter().rev() {
-        if !seen.iter().any(|other| other["event"] == line["event"]) {
-            seen.push(line);
-        }
-    }
-    let shown: String = seen.iter().rev().map(|line| format!("{line}\n")).collect();
-    insta::assert_snapshot!("each_event", shown);
+fn lines_have_the_events_of_the_record_and_progress() {
+    let record = kept();
+    let lines = lines(&record, 7);
+    let stored = fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../record/tests/records/v1/events.jsonl"
+    ));
+    let stored = stored.expect("the kept record");
+    let stored: Vec<Value> = stored
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let slice = lines.iter().find_map(|line| line.get("slice"));
+    assert!(slice.is_some() && stored.iter().any(|line| line.get("slice") == slice));
     assert_eq!(
-        (&lines[0]["events_version"], &lines[0]["event"]),
-        (&1.into(), &"started".into())
+        (name(&lines[0]), &lines[0]["started"]["format"]),
+        ("started", &1.into())
     );
-    let versions = lines
-        .iter()
-        .filter(|line| line.get("events_version").is_some());
-    assert_eq!(
-        (versions.count(), &lines[lines.len() - 1]["event"]),
-        (1, &"gate".into())
-    );
+    let last: Vec<&str> = lines.iter().rev().take(2).map(name).collect();
+    assert_eq!(last, ["gate", "report"]);
+    let concluded = lines.iter().rfind(|line| name(line) == "concluded");
+    let comparison = &concluded.expect("a conclusion")["concluded"]["comparisons"][0];
+    assert!(comparison["estimate"]["low"].is_f64(), "{comparison}");
 }
 
 #[test]
@@ -72,7 +80,8 @@ fn the_loop_is_open_wherever_requests_are_due_at_times() {
     fn load_loop(change: impl FnOnce(&mut Plan)) -> Value {
         let mut header = kept().header;
         change(&mut header.plan);
-        serde_json::to_value(started(&header, Path::new("x"))).expect("it is JSON")["loop"].clone()
+        serde_json::to_value(started(&header, Path::new("x"))).expect("it is JSON")["started"]["loop"]
+            .clone()
     }
     let capacity =
         |plan: &mut Plan| plan.design.slo = vec![plan::limit("p99 < 50ms").expect("a limit")];
@@ -96,24 +105,11 @@ fn the_loop_is_open_wherever_requests_are_due_at_times() {
 fn nothing_tells_who_is_ahead_where_that_is_withheld() {
     let mut record = kept();
     record.header.plan.design.looks = plan::LookRule::Once;
-    for line in lines(&record, 8) {
-        let figures = match line["event"].as_str() {
-            Some("slice") => &["rate_per_s", "requests"][..],
-            Some("estimate") => &["ratio", "low", "high", "outcome"],
-            _ => continue,
-        };
-        assert!(
-            figures.iter().all(|figure| line[*figure].is_null()),
-            "{line}"
-        );
-        assert!(
-            line["event"] != "slice" || line["quantiles"] == Value::Array(Vec::new()),
-            "{line}"
-        );
-        assert!(
-            line["event"] != "estimate" || line["withheld"] == true,
-            "{line}"
-        );
+    let lines = lines(&record, 8);
+    let names: BTreeSet<&str> = lines.iter().map(name).collect();
+    assert!(names.contains("block_started"), "{names:?}");
+    for withheld in ["slice", "concluded"] {
+        assert!(!names.contains(withheld), "{names:?}");
     }
 }
 
@@ -139,21 +135,12 @@ fn the_kept_schema_is_the_one_in_use_and_the_page_has_every_event() {
     assert_eq!(events, Vec::<String>::new(), "docs/events.md");
 }
 
-/// Names of events, anywhere in a schema.
+/// Names of events: the only property of each variant of an enum.
 fn names_of_events(schema: &Value, found: &mut Vec<String>) {
-    match schema {
-        Value::Object(object) => {
-            if let Some(Value::Object(named)) = object.get("properties") {
-                let event = named.get("event").and_then(|event| event["const"].as_str());
-                found.extend(event.map(str::to_owned));
-            }
-            object
-                .values()
-                .for_each(|value| names_of_events(value, found));
-        }
-        Value::Array(values) => values
-            .iter()
-            .for_each(|value| names_of_events(value, found)),
-        _ => {}
+    for name in ["Event", "Progress", "StreamFrame"] {
+        let variants = schema["$defs"][name]["oneOf"].as_array();
+        let variants = variants.expect("an enum of the schema").iter();
+        let names = variants.filter_map(|one| one["properties"].as_object()?.keys().next());
+        found.extend(names.cloned());
     }
 }
