@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! text ─► tree ─► check ─► one tree a variant ─► values ─► Plan
-//!          │        │              │               │
+//! flags ───┤        │              │               │
 //!          └────────┴── problems, each with its place, all at once
 //! ```
+//! Flags are [settings](FlagSetting) that are merged into the tree. A plan is not changed afterwards: a
+//! comparison with a commit, a calibration and the step of a tuning derive plans of their own.
 //!
 //! [`Plan`] contains everything that a run needs, with every default filled in. This crate starts nothing and
 //! measures nothing. It only reads the file with its templates and secrets, and checks whether the

@@ -7,6 +7,7 @@ mod mutations;
 mod plans;
 mod problems;
 mod schema;
+mod settings;
 mod templates;
 
 use std::path::Path;
