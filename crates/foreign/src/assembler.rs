@@ -9,8 +9,9 @@ use crate::heading::{Heading, Headings};
 use crate::json::Collector;
 use crate::line;
 use crate::run::{LineRange, ToolLoad, ToolRun};
-use crate::source::{RUNS_MAX, Transcript};
-use crate::tools::{self, Tool, ToolPace};
+use crate::tool::Tool;
+use crate::tools::{self, ToolPace};
+use crate::transcript::{RUNS_MAX, Transcript};
 use crate::words;
 
 /// This number of foreign lines ends a run, because a program may log in between.

@@ -5,7 +5,8 @@
 
 use crate::number;
 use crate::run::ToolLoad;
-use crate::tools::{self, Meaning, Tool};
+use crate::tool::Tool;
+use crate::tools::{self, Meaning};
 
 /// Longer command lines are truncated.
 pub const COMMAND_CHARS_MAX: usize = 400;

@@ -2,7 +2,7 @@
 
 use crate::number::{self, Lone};
 use crate::run::{PrintedQuantile, ToolRun};
-use crate::tools::Tool;
+use crate::tool::Tool;
 
 /// More quantiles than any tool prints.
 const QUANTILES_MAX: usize = 64;

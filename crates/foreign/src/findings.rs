@@ -10,7 +10,6 @@ mod runs;
 
 use std::borrow::Cow;
 
-pub use pasted::Pasted;
 pub(crate) use repeats::distance;
 pub use repeats::{HAND_MAX, HAND_MEDIAN, HAND_WIDE};
 
@@ -19,7 +18,7 @@ use serde::Serialize;
 
 use crate::group::RunGroup;
 use crate::run::ToolRun;
-use crate::source::Transcript;
+use crate::transcript::Transcript;
 
 /// The figures that a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -190,7 +190,7 @@ fn short_url(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::Tool;
+    use crate::tool::Tool;
 
     #[test]
     fn runs_of_other_lengths_are_no_repeats() {

@@ -11,38 +11,13 @@ mod k6;
 mod vegeta;
 mod wrk;
 
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::compatibility::{ToolRefusal, Translation};
 use crate::draft::{LineTaken, RunDraft, keep};
 use crate::number::{self, Lone};
 use crate::run::ToolRun;
-
-/// A load generator with supported output.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tool {
-    /// wrk 3 and 4
-    #[default]
-    Wrk,
-    /// wrk2
-    Wrk2,
-    /// ApacheBench
-    Ab,
-    /// oha
-    Oha,
-    /// autocannon
-    Autocannon,
-    /// hey
-    Hey,
-    /// h2load, of nghttp2
-    H2load,
-    /// Grafana k6
-    K6,
-    /// vegeta
-    Vegeta,
-}
+use crate::tool::Tool;
 
 /// All tools, in the order of [`Tool`] and of the pages that list them.
 static TOOLS: [&ToolRow; 9] = [

@@ -6,7 +6,8 @@ use model::quantity::{count, decimal, many, rate};
 use model::{Evidence, Grade, Quantity, evidence};
 
 use super::{RunFinding, graded, share};
-use crate::run::{KEPT_UP, ToolRun, parts};
+use crate::counting::KEPT_UP;
+use crate::run::{ToolRun, parts};
 use crate::tools::{Divides, RateOf, ToolPace};
 
 /// A runtime compiles and caches fill during the first seconds. Proofload's own warm-ups take 2 to 6 s.
