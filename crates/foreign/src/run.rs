@@ -32,6 +32,30 @@ pub struct ToolLoad {
     pub pipelining: Option<u64>,
     /// The request's Accept-Encoding, if a header flag set it.
     pub accept_encoding: Option<String>,
+    /// The limit for a response in seconds, if a flag set it.
+    pub timeout_s: Option<f64>,
+}
+
+/// A line that a tool printed and that was not understood.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnreadLine {
+    /// Its number in the file.
+    pub line: u64,
+    /// The text, shortened.
+    pub text: String,
+}
+
+/// Figures of a script that sends requests.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct ToolScript {
+    /// Completed iterations.
+    pub iterations: Option<u64>,
+    /// Mean duration of an iteration, microseconds.
+    pub iteration_us: Option<f64>,
+    /// Iterations that the end of the run interrupted.
+    pub interrupted: Option<u64>,
+    /// The stages of the load, if it changed: `1,000 looping VUs for 11m30s over 9 stages`.
+    pub stages: Option<String>,
 }
 
 /// Failures by kind. `None` if the output does not contain them.
@@ -105,6 +129,8 @@ pub struct PrintedLatency {
     pub quantiles: Vec<PrintedQuantile>,
     /// Whether the tool printed zeros or `nan` instead of figures.
     pub unmeasured: bool,
+    /// Whether the mean is connections divided by throughput, as in ab's `Time per request`.
+    pub mean_computed: bool,
 }
 
 impl PrintedLatency {
@@ -135,6 +161,9 @@ pub struct ToolRun {
     /// in these are no repeats.
     #[serde(skip)]
     pub near: String,
+    /// User and host of the prompt at which the tool was started.
+    #[serde(skip)]
+    pub prompt: Option<String>,
     /// The turn of a loop with different work in each turn, from 1.
     #[serde(skip)]
     pub turn: Option<u32>,
@@ -158,14 +187,24 @@ pub struct ToolRun {
     pub unsent: Option<u64>,
     /// Whether counts were rounded, as in `24k requests`.
     pub rounded: bool,
+    /// Requests that were sent, if the tool counts these apart from the responses.
+    pub sent: Option<u64>,
     /// Bytes received.
     pub bytes: Option<f64>,
     /// Failures.
     pub failures: ToolFailures,
     /// Requests on kept-alive connections (ab).
     pub keep_alive_requests: Option<u64>,
+    /// The share of successes as printed.
+    pub success_share: Option<f64>,
     /// Latency.
     pub latency: PrintedLatency,
+    /// Figures of the script.
+    pub script: Option<ToolScript>,
+    /// The tool's own warnings about its figures.
+    pub warnings: Vec<String>,
+    /// Lines of the tool that were not understood.
+    pub unread: Vec<UnreadLine>,
     /// The tool's own message about aborting.
     pub abort: Option<String>,
     /// Whether the output is truncated.

@@ -25,4 +25,10 @@ pub enum Tool {
     K6,
     /// vegeta
     Vegeta,
+    /// bombardier
+    Bombardier,
+    /// siege
+    Siege,
+    /// rewrk
+    Rewrk,
 }

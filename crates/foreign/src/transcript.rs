@@ -23,7 +23,7 @@ pub struct Transcript {
     /// Whether it has more runs than the maximum.
     pub too_many_runs: bool,
     /// Unsupported tools whose output it contains.
-    pub unread: BTreeSet<&'static str>,
+    pub unread: BTreeSet<String>,
     /// Whether it contains bytes that do not occur in text.
     pub binary: bool,
     /// The first line that mentions compression, if no run does.
@@ -36,7 +36,7 @@ pub struct Transcript {
 impl Transcript {
     /// A message that names the unsupported tools.
     pub fn not_read(&self) -> String {
-        let tools: Vec<&str> = self.unread.iter().copied().collect();
+        let tools: Vec<&str> = self.unread.iter().map(String::as_str).collect();
         format!("output of {} is there, and is not read", tools.join(", "))
     }
 }
