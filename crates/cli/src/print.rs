@@ -276,6 +276,11 @@ pub fn result(report: &dyn Report, form: &Form, amount: AmountArgs) -> anyhow::R
     if *form != report::TEXT || amount.verbose {
         return self::report(report, form, None);
     }
+    brief(report)
+}
+
+/// Prints the brief text of a report.
+pub fn brief(report: &dyn Report) -> anyhow::Result<()> {
     Ok(data(&report::text(&report.brief(), width()))?)
 }
 

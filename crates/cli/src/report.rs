@@ -44,6 +44,9 @@ pub struct ReportArgs {
     /// Open the record's page in a browser, or print its path without a desktop
     #[arg(long, conflicts_with_all = ["json", "format", "html", "out", "dark"])]
     open: bool,
+    /// With files: explain each finding, and list all of its cases
+    #[arg(short, long, conflicts_with = "open")]
+    verbose: bool,
     /// Write to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -68,7 +71,7 @@ For other programs:
   proofload report latest --json                           what is concluded
   proofload report latest --format csv --out blocks.csv    every block's figures
 
-Output of wrk, wrk2, ab, oha, autocannon, hey, h2load, k6 and vegeta, alone or within notes:
+Output of wrk, wrk2, ab, oha, autocannon, hey, h2load, k6, vegeta, bombardier, siege and rewrk, alone or within notes:
   proofload report notes.md                                what may be concluded of it
 
 Fields: docs/formats.md; `proofload schema --of report` describes the JSON. Exit code: 0, or 4 where the measurement, or a conclusion from files, is invalid.";
@@ -211,14 +214,15 @@ fn audit(args: &ReportArgs, form: &Form) -> anyhow::Result<u8> {
     let void = comparison
         .as_ref()
         .map_or_else(|| audit.is_void(), |comparison| comparison.answer.is_void());
-    print::report(
-        &Audited {
-            audit: &audit,
-            comparison,
-        },
-        form,
-        args.out.as_deref(),
-    )?;
+    let audited = Audited {
+        audit: &audit,
+        comparison,
+    };
+    if *form == report::TEXT && args.out.is_none() && !args.verbose {
+        print::brief(&audited)?;
+    } else {
+        print::report(&audited, form, args.out.as_deref())?;
+    }
     Ok(if void { exit::VOID } else { 0 })
 }
 
@@ -229,7 +233,8 @@ fn without_secrets((file, runs): (Transcript, Vec<ToolRun>)) -> (Transcript, Vec
             .url
             .iter_mut()
             .chain(&mut run.command)
-            .chain(&mut run.headings);
+            .chain(&mut run.headings)
+            .chain(run.unread.iter_mut().map(|unread| &mut unread.text));
         texts.for_each(|text| *text = plan::masked(None, text));
         run
     };

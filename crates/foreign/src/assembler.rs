@@ -5,14 +5,19 @@
 
 use crate::command::{self, ToolCommand};
 use crate::draft::{LineTaken, RunDraft};
-use crate::heading::{Heading, Headings};
+use crate::heading::{self, Heading, Headings};
 use crate::json::Collector;
 use crate::line;
 use crate::run::{LineRange, ToolLoad, ToolRun};
-use crate::source::{RUNS_MAX, Transcript};
-use crate::tools::{self, Tool, ToolPace};
+use crate::tool::Tool;
+use crate::tools::{self, ToolPace};
+use crate::transcript::{RUNS_MAX, Transcript};
 use crate::words;
 
+/// Longer names before a line are prose.
+const PREFIX_BYTES_MAX: usize = 24;
+/// Settings of one run beyond this number are ignored.
+const SETTINGS_MAX: usize = 6;
 /// This number of foreign lines ends a run, because a program may log in between.
 const FOREIGN_MAX: u32 = 200;
 /// Longer lines are not searched for headings, commands and figures, because no tool prints them.
@@ -40,8 +45,14 @@ pub struct Assembler {
     near: String,
     /// The same, from before the current block of code.
     near_outside: String,
-    /// Whether the lines are output of an unsupported tool.
-    in_unread: bool,
+    /// Settings since the previous run: `replicas=3`.
+    settings: Vec<String>,
+    /// Whether the current run is in comments or headings: `# Running 30s test @ …`.
+    commented: bool,
+    /// A prefix of all lines of a program, such as `builder: `.
+    prefix: String,
+    /// The unsupported tool whose output the lines probably are.
+    unread: Option<String>,
     /// Number of runs since a command that stands for several different ones.
     turn: Option<u32>,
     /// Whether there was a run, or a command for one, since the last command that names runs.
@@ -67,7 +78,7 @@ impl Assembler {
         if line::is_fence(&text) {
             self.end_json(number);
             self.close();
-            self.in_unread = false;
+            self.unread = None;
             self.in_code = !self.in_code;
             // A block without a run names none.
             if self.in_code {
@@ -95,17 +106,34 @@ impl Assembler {
 
     /// Whether the line was printed by a tool, or is the rest of a command line.
     fn text(&mut self, text: &str, number: u64) -> bool {
-        if self.goes_on(text, number) || self.belongs(text, number) {
+        if self.goes_on(text, number) {
             return true;
         }
-        let Some((tool, certain)) =
-            tools::begins(text).or_else(|| Some((self.refused(text)?, true)))
-        else {
+        let text = self.without_prefix(text);
+        let bare = line::undecorated(text);
+        // A heading is a tool's line only if it is unique to the tool.
+        let views = [bare.as_str(), text];
+        let views = match text == bare || text.starts_with('#') && !self.commented {
+            true => &views[1..],
+            false => &views[..],
+        };
+        if self.belongs(views, number) {
+            return true;
+        }
+        let begun = tools::begins(text).or_else(|| {
+            tools::begins(&bare).filter(|(_, certain)| *certain || !text.starts_with('#'))
+        });
+        let begun = begun.or_else(|| Some((self.refused(text)?, true)));
+        let Some((tool, certain)) = begun else {
             if !text.is_empty() && !self.json.is_open() {
                 self.around(text, number);
             }
             return false;
         };
+        if !certain && let Some(tool) = &self.unread {
+            self.about.unread.insert(tool.clone());
+            return false;
+        }
         // Several tools print some identical lines.
         let commanded = self
             .command
@@ -113,30 +141,64 @@ impl Assembler {
             .map(|command| command.tool)
             .filter(|_| !certain);
         let tool = commanded
-            .filter(|tool| tools::prints(*tool, text))
+            .filter(|tool| tools::prints(*tool, &bare))
             .unwrap_or(tool);
         self.open(tool, certain, number);
-        self.belongs(text, number)
+        self.commented = text.starts_with('#');
+        self.belongs(&[&bare, text], number)
     }
 
-    /// Whether the line belongs to the current run.
-    fn belongs(&mut self, text: &str, number: u64) -> bool {
+    /// The line without the prefix of its program. A prefix is learned from the first line of a tool behind it.
+    fn without_prefix<'t>(&mut self, text: &'t str) -> &'t str {
+        let found = [": ", " | ", "> ", "] "].iter().find_map(|end| {
+            let (name, rest) = text.split_once(end)?;
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_./[ ".contains(c);
+            let named =
+                name.len() <= PREFIX_BYTES_MAX && name.chars().all(plain) && !name.contains("  ");
+            let rest = rest.trim_start();
+            let typed = || command::typed(rest).and_then(command::find).is_some();
+            (named && (tools::is_certain(rest) || typed())).then(|| (format!("{name}{end}"), rest))
+        });
+        if let Some((prefix, rest)) = found {
+            self.prefix = prefix;
+            return rest;
+        }
+        match self.prefix.as_str() {
+            "" => text,
+            prefix => text
+                .strip_prefix(prefix)
+                .or_else(|| (text == prefix.trim_end()).then_some(""))
+                .map_or(text, str::trim_start),
+        }
+    }
+
+    /// Whether the line, in one of its views, belongs to the current run.
+    fn belongs(&mut self, views: &[&str], number: u64) -> bool {
         let Some((draft, _)) = self.open.as_mut() else {
             return false;
         };
         let fresh = draft.run.lines.last == 0;
-        if !fresh && tools::is_first(text) {
+        if !fresh && views.iter().any(|text| tools::is_first(text)) {
             self.close();
             return false;
         }
-        match tools::take(text, draft) {
+        draft.line = number;
+        let mut taken = LineTaken::Foreign;
+        for text in views {
+            (*text).clone_into(&mut draft.current);
+            taken = tools::take(text, draft);
+            if taken != LineTaken::Foreign {
+                break;
+            }
+        }
+        match taken {
             LineTaken::Ours => {
                 draft.run.lines.last = number;
                 draft.foreign = 0;
                 return true;
             }
             LineTaken::Again => self.close(),
-            LineTaken::Foreign if text.is_empty() => {}
+            LineTaken::Foreign if views.iter().all(|text| text.is_empty()) => {}
             LineTaken::Foreign => {
                 draft.foreign += 1;
                 if draft.foreign > FOREIGN_MAX || draft.whole {
@@ -150,10 +212,12 @@ impl Assembler {
     /// Handles a line outside of runs: a command, a heading, or prose.
     fn around(&mut self, text: &str, number: u64) {
         self.note_setting(text, number);
-        if let Some(tool) = tools::unread(text) {
+        if let Some(tool) = tools::unread(&line::undecorated(text)) {
             self.close();
-            self.about.unread.insert(tool);
-            self.in_unread = true;
+            self.about.unread.insert(tool.to_owned());
+            self.unread = Some(tool.to_owned());
+        } else if let Some(program) = command::unread(text) {
+            self.unread = Some(program.to_owned());
         }
         if text.ends_with('\\') && (command::typed(text).is_some() || command::find(text).is_some())
         {
@@ -163,9 +227,15 @@ impl Assembler {
         if self.take_command(text) {
             return;
         }
-        self.in_unread &= !text.starts_with('#');
-        if self.in_unread {
+        if text.starts_with('#') {
+            self.unread = None;
+        }
+        if self.unread.is_some() {
             return;
+        }
+        if let Some(setting) = heading::setting(text) {
+            self.settings.push(setting.to_owned());
+            self.settings.truncate(SETTINGS_MAX);
         }
         let underlined = Heading::underlined(&self.above, text).filter(|_| !self.above.is_empty());
         // An unfinished run may print lines that look like headings.
@@ -173,11 +243,26 @@ impl Assembler {
         let running = self.open.as_ref().is_some_and(|(draft, _)| prints(draft));
         let bare = self.headings.has_only_bare() && !self.typed && !self.in_code;
         let heading = underlined.or_else(|| Heading::of(text, self.in_code));
-        let heading = heading.or_else(|| Heading::bare(text).filter(|_| bare));
+        // A remark between two lines of one output: `throughput: 40 / 12.75`.
+        let within = |draft: &RunDraft| !draft.whole && text.contains(": ");
+        let remark = self.open.as_ref().is_some_and(|(draft, _)| within(draft));
+        let heading = heading.or_else(|| Heading::bare(text).filter(|_| bare && !remark));
         if let Some(heading) = heading.filter(|_| !running) {
             self.close();
+            if heading.is_section() {
+                self.settings.clear();
+                // `### wrk -t12 -c400` is a heading and a command.
+                if let Some(command) = &mut self.command
+                    && command::find(text).is_none()
+                {
+                    command.elsewhere = true;
+                }
+            }
             self.headings.set(heading);
             self.near.clear();
+            return;
+        }
+        if remark {
             return;
         }
         // Within a run it may be output of the service.
@@ -199,7 +284,8 @@ impl Assembler {
         self.typed |= typed.is_some();
         if let Some(typed) = typed {
             self.close();
-            self.in_unread = false;
+            self.settings.clear();
+            self.unread = command::unread(typed).map(str::to_owned);
             self.near = words::without_repeat(command::comment(typed));
             self.turn = command::varies(typed).then_some(0);
             for label in command::labels(typed) {
@@ -249,7 +335,7 @@ impl Assembler {
 
     fn open(&mut self, tool: Tool, certain: bool, number: u64) {
         self.close();
-        self.in_unread = false;
+        self.unread = None;
         // No tool prints text inside of JSON, so open JSON is incomplete, or not JSON.
         self.end_json(number);
         let mut draft = RunDraft::new(tool);
@@ -260,9 +346,14 @@ impl Assembler {
     }
 
     fn close(&mut self) {
+        self.commented = false;
         let Some((draft, command)) = self.open.take() else {
             return;
         };
+        if let Some(tool) = draft.refused {
+            self.about.unread.insert(tool.to_owned());
+            return;
+        }
         if let Some(mut run) = draft.finish() {
             run.lines.last = run.lines.last.max(run.lines.first);
             self.keep(run, command);
@@ -313,11 +404,14 @@ impl Assembler {
             return;
         }
         run.file.clone_from(&self.about.file);
-        let mut near = vec![
+        let mut near = std::mem::take(&mut self.settings);
+        near.extend([
             std::mem::take(&mut run.near),
             std::mem::take(&mut self.near),
-        ];
+        ]);
         near.retain(|near| !near.is_empty());
+        let mut near = model::distinct(near);
+        near.truncate(SETTINGS_MAX);
         run.near = near.join(", ");
         self.turn = self.turn.map(|turn| turn + 1);
         run.turn = self.turn;
@@ -325,6 +419,9 @@ impl Assembler {
         self.loaded = true;
         if let Some(command) = command.filter(|command| fits(&run, command)) {
             run.fill(command);
+        }
+        if let Some(last) = self.runs.last() {
+            continue_run(&mut run, last);
         }
         self.runs.push(run);
     }
@@ -360,6 +457,8 @@ fn fits(run: &ToolRun, command: &ToolCommand) -> bool {
         text: _,
         url,
         load: asked,
+        elsewhere,
+        prompt: _,
     } = command;
     let same_tool = run.tool.prints_as(*tool);
     let ToolLoad {
@@ -372,6 +471,7 @@ fn fits(run: &ToolRun, command: &ToolCommand) -> bool {
         rate_per_s: _,
         keep_alive: _,
         accept_encoding: _,
+        timeout_s: _,
     } = asked;
     let agrees = |one: Option<u64>, other: &Option<u64>| {
         one.zip(*other).is_none_or(|(one, other)| one == other)
@@ -395,7 +495,39 @@ fn fits(run: &ToolRun, command: &ToolCommand) -> bool {
     };
     let urls = run.url.as_ref().zip(url.as_ref());
     let same_url = urls.is_none_or(|(one, other)| path(one) == path(other));
-    same_tool && same_load && same_length && same_url
+    let common = [
+        (run.load.connections, connections),
+        (run.load.requests, requests),
+    ];
+    // Below another heading it needs a value in common, and a rate that was nearly kept.
+    let rates = run.load.rate_per_s.zip(asked.rate_per_s);
+    let same_rate = rates.is_none_or(|(one, other)| (one / other - 1.0).abs() <= LENGTH_TOLERANCE);
+    let known = common
+        .iter()
+        .any(|(one, other)| one.is_some() && other.is_some())
+        || lengths.is_some()
+        || urls.is_some();
+    let own = !elsewhere || known && same_rate;
+    same_tool && same_load && same_length && same_url && own
+}
+
+/// Fills a fragment that was pasted below a whole output of the same command: its figures without settings.
+fn continue_run(run: &mut ToolRun, last: &ToolRun) {
+    let bare =
+        run.load == ToolLoad::default() || run.command.is_some() && run.command == last.command;
+    let fragment = run.url.is_none() || run.command.is_some();
+    let same =
+        run.tool.prints_as(last.tool) && run.headings == last.headings && run.near.is_empty();
+    let parts = run.latency.mean_us.is_none() && last.latency.mean_us.is_some()
+        || last.command.is_some() && run.latency.mean_us.is_none();
+    if parts && bare && fragment && same && run.load.threads.is_none() && run.turn.is_none() {
+        run.tool = last.tool;
+        run.load.clone_from(&last.load);
+        run.url.clone_from(&last.url);
+        run.command.clone_from(&last.command);
+        run.prompt.clone_from(&last.prompt);
+        run.near.clone_from(&last.near);
+    }
 }
 
 impl ToolRun {
@@ -406,6 +538,8 @@ impl ToolRun {
             text,
             url,
             load: asked,
+            elsewhere: _,
+            prompt,
         } = command;
         let ToolLoad {
             connections,
@@ -416,6 +550,7 @@ impl ToolRun {
             keep_alive,
             pipelining,
             accept_encoding,
+            timeout_s,
         } = asked;
         let load = &mut self.load;
         load.connections = load.connections.or(connections);
@@ -433,10 +568,12 @@ impl ToolRun {
         load.keep_alive = load.keep_alive.or(keep_alive);
         load.pipelining = load.pipelining.or(pipelining);
         load.accept_encoding = load.accept_encoding.take().or(accept_encoding);
+        load.timeout_s = load.timeout_s.or(timeout_s);
         self.url = self.url.take().or(url);
         if tool == Tool::Wrk2 && self.tool == Tool::Wrk {
             self.tool = Tool::Wrk2;
         }
         self.command = Some(text);
+        self.prompt = prompt;
     }
 }

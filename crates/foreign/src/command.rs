@@ -5,7 +5,8 @@
 
 use crate::number;
 use crate::run::ToolLoad;
-use crate::tools::{self, Meaning, Tool};
+use crate::tool::Tool;
+use crate::tools::{self, Meaning, ToolPace};
 
 /// Longer command lines are truncated.
 pub const COMMAND_CHARS_MAX: usize = 400;
@@ -19,6 +20,10 @@ pub struct ToolCommand {
     pub text: String,
     pub url: Option<String>,
     pub load: ToolLoad,
+    /// Whether a heading stands between it and the lines after it, so that it may be that of other runs.
+    pub elsewhere: bool,
+    /// User and host of the prompt.
+    pub prompt: Option<String>,
 }
 
 /// Finds the command line in a line of text.
@@ -27,9 +32,11 @@ pub fn find(text: &str) -> Option<ToolCommand> {
     // As root. A heading would not continue with a tool and its flags.
     let line = prompted.or_else(|| text.strip_prefix("# ")).unwrap_or(text);
     let mut end = 0;
-    let placed = line.split(' ').take(WORDS_MAX).map(|word| {
-        end += word.len() + 1;
-        (end - word.len() - 1, word)
+    // Prose in other scripts has no blank before a command: `执行`ab -n 100 …``.
+    let between = |c: char| c == ' ' || c == '`' || !c.is_ascii();
+    let placed = line.split_inclusive(between).take(WORDS_MAX).map(|word| {
+        end += word.len();
+        (end - word.len(), word.trim_end_matches(between))
     });
     let words: Vec<(usize, &str)> = placed.filter(|(_, word)| !word.is_empty()).collect();
     let (at, tool) = words.windows(2).find_map(|pair| {
@@ -45,6 +52,7 @@ pub fn find(text: &str) -> Option<ToolCommand> {
         .get(start..)?
         .trim_start_matches(['`', '(', '"', '\'', '*']);
     let mut command = read(tool, ended(found, tool));
+    command.prompt = prompted.and(prompt_host(text));
     if tool == Tool::Wrk && command.load.rate_per_s.is_some() {
         command.tool = Tool::Wrk2;
     }
@@ -56,6 +64,10 @@ fn tool_named(word: &str) -> Option<Tool> {
     let bare = word.trim_matches(['`', '(', ')', '"', '\'', '*', ':']);
     let name = bare.rsplit(['/', '\\']).next()?;
     let name = name.strip_suffix(".exe").unwrap_or(name);
+    // Downloads are called `bombardier-linux-amd64`.
+    let name = name.split_once("-linux").map_or(name, |(name, _)| name);
+    let name = name.split_once("-windows").map_or(name, |(name, _)| name);
+    let name = name.split_once("-darwin").map_or(name, |(name, _)| name);
     Tool::all().find(|tool| tool.name() == name)
 }
 
@@ -96,6 +108,10 @@ fn read(tool: Tool, text: String) -> ToolCommand {
     let (mut at, mut each) = (0, false);
     while let Some(word) = words.get(at) {
         at += 1;
+        // What follows is for scripts.
+        if word == "--" {
+            break;
+        }
         // Brackets contain another load: autocannon's warm-up.
         if word == "[" {
             at += words[at..]
@@ -137,14 +153,19 @@ fn read(tool: Tool, text: String) -> ToolCommand {
         let connections = load.connections.unwrap_or(tool.row().connections) as f64;
         load.rate_per_s = load.rate_per_s.map(|rate| rate * connections);
     }
-    let is_address = |word: &&String| word.contains("://");
+    // Scripts name their own addresses. Those among their flags are of other services.
+    let is_address = |word: &&String| word.contains("://") && tool.row().pace != ToolPace::Script;
     let url = words.iter().rev().find(is_address);
+    // vegeta's targets have a method: `GET http://…`.
+    let url = url.map(|word| word.rsplit(' ').next().unwrap_or(word));
     let url = url.map(|word| word.trim_matches(['<', '>', ',', ')']).to_owned());
     ToolCommand {
         tool,
         text,
         url,
         load,
+        elsewhere: false,
+        prompt: None,
     }
 }
 
@@ -168,6 +189,9 @@ impl ToolLoad {
             // A bare number is seconds in every one of these tools.
             Meaning::Duration => {
                 self.duration_s = number::seconds(value).or_else(|| number::decimal(value))
+            }
+            Meaning::Timeout => {
+                self.timeout_s = number::seconds(value).or_else(|| number::decimal(value));
             }
             Meaning::Rate | Meaning::RateEach => self.rate_per_s = rate(value),
             Meaning::Keep => self.keep_alive = Some(value != "false"),
@@ -242,7 +266,7 @@ const TRIVIAL_VERBS: [(&str, &str); 6] = [
 pub fn typed(text: &str) -> Option<&str> {
     // The signs of simple prompts. `#` is not included: in Markdown it makes a heading, and the caller has
     // the context.
-    for sign in ["$ ", "% ", "❯ ", "➜ ", "λ "] {
+    for sign in ["$ ", "% ", "❯ ", "➜ ", "λ ", "└─$ ", "└─# "] {
         if let Some(rest) = text.strip_prefix(sign) {
             let place = sign == "➜ " && rest.starts_with(' ');
             return Some(if place {
@@ -272,6 +296,27 @@ pub fn typed(text: &str) -> Option<&str> {
         .filter_map(|sign| start.find(sign).map(|at| at + sign.len()))
         .min()?;
     text.get(end..).map(str::trim_start)
+}
+
+/// User and host of a prompt: `root@web1` of `root@web1:~# ls`.
+fn prompt_host(text: &str) -> Option<String> {
+    let first = text.trim_start_matches('[').split_whitespace().next()?;
+    let (user, host) = first.split_once('@')?;
+    let host = host.split([':', ']', '$', '#', '%', '>']).next()?;
+    (!user.is_empty() && !host.is_empty()).then(|| format!("{user}@{host}"))
+}
+
+/// The unsupported load generator whose command line this is.
+pub fn unread(line: &str) -> Option<&str> {
+    let mut words = line
+        .split_whitespace()
+        .skip_while(|word| word.contains('=') || *word == "sudo");
+    let program = words.next().filter(|program| tools::is_unread(program))?;
+    let option = |word: &str| word.len() > 1 && word.starts_with('-');
+    words
+        .next()
+        .is_some_and(|word| option(word) || word.contains("://"))
+        .then_some(program)
 }
 
 /// The rest after the folder and the branch that the default prompt of Oh My Zsh shows: `➜  app git:(main) ✗

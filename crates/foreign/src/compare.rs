@@ -41,41 +41,40 @@ pub enum ComparisonAnswer {
     },
 }
 
-/// The indices of the labels that match a name. A number (from 1) or an exact name matches one, otherwise all
-/// labels that contain the name.
+/// The indices of the labels that match a name. A number (from 1) is that of the table. Otherwise an exact name
+/// matches one, and a part all labels that contain it.
 pub fn pick(groups: &[RunGroup], name: &str) -> Vec<usize> {
     let (name, lower) = (name.trim(), name.trim().to_lowercase());
     let number = lower.trim_start_matches('#').parse::<usize>().ok();
     let numbered = number
         .and_then(|number| number.checked_sub(1))
         .filter(|at| *at < groups.len());
-    let of = |is: &dyn Fn(&str) -> bool| {
-        let all = (0..groups.len()).filter(|at| is(&groups[*at].label));
-        model::distinct(all.chain(numbered))
-    };
-    for exact in [
-        of(&|label| label == name),
-        of(&|label| label.to_lowercase() == lower),
-    ] {
-        if exact
-            .iter()
-            .any(|at| groups[*at].label.to_lowercase() == lower)
-        {
-            return exact;
-        }
+    if let Some(at) = numbered {
+        return vec![at];
     }
-    // `2` may be the second label, or `2 workers`.
-    let holds = |label: &str| match numbered {
-        Some(_) => label
-            .split(|c: char| !c.is_alphanumeric())
-            .any(|word| word == lower),
-        None => label.contains(&lower),
+    let of = |is: &dyn Fn(&str) -> bool| {
+        (0..groups.len())
+            .filter(|at| is(&groups[*at].label))
+            .collect::<Vec<_>>()
     };
-    let named = (0..groups.len()).filter(|at| holds(&groups[*at].label.to_lowercase()));
-    let mut all: Vec<usize> = named.chain(numbered).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
+    let exact = of(&|label| label == name);
+    if !exact.is_empty() {
+        return exact;
+    }
+    let exact = of(&|label| label.to_lowercase() == lower);
+    if !exact.is_empty() {
+        return exact;
+    }
+    // `2` may be `2 workers`, and is no part of `12`.
+    let whole = |label: &str| {
+        label
+            .split(|c: char| !c.is_alphanumeric())
+            .any(|word| word == lower)
+    };
+    of(&|label| match number {
+        Some(_) => whole(&label.to_lowercase()),
+        None => label.to_lowercase().contains(&lower),
+    })
 }
 
 /// Compares two groups by index. None if an index is invalid.
@@ -238,7 +237,7 @@ fn asked_otherwise(audit: &Audit, one: &RunGroup, other: &RunGroup) -> Option<St
 }
 
 /// The settings of a load, in words. `None` if the tool does not report them.
-fn asked_of(load: &ToolLoad) -> [Option<String>; 8] {
+fn asked_of(load: &ToolLoad) -> [Option<String>; 9] {
     // Every field is named, so that none is forgotten.
     let ToolLoad {
         connections,
@@ -249,6 +248,7 @@ fn asked_of(load: &ToolLoad) -> [Option<String>; 8] {
         keep_alive,
         pipelining,
         accept_encoding,
+        timeout_s,
     } = load;
     let number = |value: &Option<u64>, noun: &str| value.map(|value| many(value, noun));
     let coding = |coding: &String| match coding.as_str() {
@@ -264,6 +264,7 @@ fn asked_of(load: &ToolLoad) -> [Option<String>; 8] {
         keep_alive.map(|keep| if keep { "keep-alive" } else { "no keep-alive" }.to_owned()),
         pipelining.map(|depth| format!("pipelining {depth}")),
         accept_encoding.as_ref().map(coding),
+        timeout_s.map(|limit| format!("limit {}", quantity::span(limit))),
     ]
 }
 
@@ -312,8 +313,9 @@ mod tests {
             keep_alive: Some(true),
             pipelining: Some(1),
             accept_encoding: Some("br".to_owned()),
+            timeout_s: Some(2.0),
         };
-        let changes: [fn(&mut ToolLoad); 8] = [
+        let changes: [fn(&mut ToolLoad); 9] = [
             |load| load.connections = Some(9),
             |load| load.threads = Some(3),
             |load| load.duration_s = Some(31.0),
@@ -322,6 +324,7 @@ mod tests {
             |load| load.keep_alive = Some(false),
             |load| load.pipelining = Some(2),
             |load| load.accept_encoding = Some(String::new()),
+            |load| load.timeout_s = Some(6.0),
         ];
         for (place, change) in changes.into_iter().enumerate() {
             let mut other = full.clone();

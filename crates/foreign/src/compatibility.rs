@@ -4,7 +4,7 @@
 
 use std::slice::Iter;
 
-use crate::tools::Tool;
+use crate::tool::Tool;
 
 /// The reason a command line cannot be translated.
 #[derive(Debug, Clone, PartialEq, Eq)]

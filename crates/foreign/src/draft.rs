@@ -1,11 +1,14 @@
 //! A run under construction. This module does not know which tool prints what, which `tools` does.
 
 use crate::number::{self, Lone};
-use crate::run::{PrintedQuantile, ToolRun};
-use crate::tools::Tool;
+use crate::run::{PrintedQuantile, ToolRun, UnreadLine};
+use crate::tool::Tool;
 
 /// More quantiles than any tool prints.
 const QUANTILES_MAX: usize = 64;
+/// Lines that were not understood, beyond which the first ones are enough.
+const UNREAD_MAX: usize = 8;
+const UNREAD_CHARS_MAX: usize = 100;
 
 /// The result of reading a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +48,12 @@ pub struct RunDraft {
     pub certain: bool,
     /// Whether it consists of several loads, so that rate and duration of one do not apply to the whole.
     pub several: bool,
+    /// The number of the current line.
+    pub line: u64,
+    /// The current line.
+    pub current: String,
+    /// Another tool that prints this, which is not supported.
+    pub refused: Option<&'static str>,
     /// Column names of a table.
     pub columns: Vec<String>,
     /// Number of foreign lines since its last one.
@@ -60,11 +69,28 @@ impl RunDraft {
     }
 
     pub fn rate(&mut self, text: &str, lone: Lone) -> LineTaken {
-        keep(&mut self.run.requests_per_s, number::figure(text, lone))
+        let rate = number::figure(text, lone);
+        if rate.is_none() {
+            self.not_understood();
+        }
+        keep(&mut self.run.requests_per_s, rate)
+    }
+
+    /// Records a line of the tool that was not read completely.
+    pub fn not_understood(&mut self) {
+        let (line, text) = (
+            self.line,
+            self.current.chars().take(UNREAD_CHARS_MAX).collect(),
+        );
+        let unread = &mut self.run.unread;
+        if unread.len() < UNREAD_MAX && unread.last().is_none_or(|last| last.line != line) {
+            unread.push(UnreadLine { line, text });
+        }
     }
 
     pub fn requests(&mut self, text: &str) -> LineTaken {
         let Some((count, rounded)) = number::count(text) else {
+            self.not_understood();
             return LineTaken::Ours;
         };
         self.run.rounded |= rounded;
@@ -98,6 +124,9 @@ impl RunDraft {
     pub fn finish(mut self) -> Option<ToolRun> {
         if self.run.latency.unmeasured {
             self.run.latency.quantiles.clear();
+        }
+        if self.refused.is_some() {
+            return None;
         }
         self.run.truncated = !self.whole && self.run.abort.is_none();
         (self.run.has_figures() || self.run.abort.is_some() || self.certain).then_some(self.run)

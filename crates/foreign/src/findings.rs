@@ -4,13 +4,14 @@
 //! it. This module does not format findings.
 
 mod compression;
+mod latency;
 mod pasted;
 mod repeats;
 mod runs;
+mod script;
 
 use std::borrow::Cow;
 
-pub use pasted::Pasted;
 pub(crate) use repeats::distance;
 pub use repeats::{HAND_MAX, HAND_MEDIAN, HAND_WIDE};
 
@@ -19,7 +20,7 @@ use serde::Serialize;
 
 use crate::group::RunGroup;
 use crate::run::ToolRun;
-use crate::source::Transcript;
+use crate::transcript::Transcript;
 
 /// The figures that a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -111,7 +112,7 @@ struct OutputCheckRow {
     /// The finding, in one sentence.
     statement: &'static str,
     /// The reason, for the first of the runs that it concerns. Precedes the remedy.
-    why: Option<fn(&ToolRun) -> &'static str>,
+    why: Option<fn(&ToolRun) -> Cow<'static, str>>,
     /// The consequence, with a hint.
     remedy: &'static str,
 }
@@ -132,40 +133,50 @@ macro_rules! checks {
             about: About::$about,
             look: $look,
             statement: $statement,
-            why: [$(Some($why as fn(&ToolRun) -> &'static str),)? None][0],
+            why: [$(Some($why as fn(&ToolRun) -> Cow<'static, str>),)? None][0],
             remedy: $remedy,
         }),+];
     };
 }
 
 checks! {
+    NotUnderstood = "not_understood", Run, Each(runs::not_understood), "lines of the tool were not understood",
+        "What they say is missing here: failures may be among it. See the line, and correct it if it was edited.";
     GaveUp = "gave_up", Run, Each(runs::gave_up), "the tool gave up: there is no result",
         "ab ends at the first reset unless it is told not to (-r). That another side was not reset is no result either: it tells \
          of one moment, and of a backlog, not of speed. See `ss -ltn` (Send-Q is the backlog) and the service's log.";
     SameOutput = "same_output", Comparison, All(repeats::same_output), "the same output stands there more than once",
         "Two runs never agree to the last digit: it was pasted twice, or a file was read twice. What it is compared with, or \
          pooled with, is itself.";
+    UnlikeRepeats = "unlike_repeats", Throughput, All(repeats::unlike), "runs of one label are not alike, so they are no repeats",
+        "They are not pooled. Something differs between them that the text does not say: name it in a heading above each run.";
     NoCompression = "no_compression", Comparison, All(compression::never_negotiated),
         "runs with and without compression moved the same bytes per response",
         [compression::why] "What the labels compare was never there. Look at a response with `curl -sD- -o/dev/null --compressed URL`.";
-    LatencyNeverMeasured = "latency_never_measured", Latency, Each(runs::never_measured), "latency was never measured",
-        [runs::why] "Ask for fewer connections or for a rate, and set the limit above the slowest response.";
-    Timeouts = "timeouts", Latency, Each(runs::timeouts), "requests timed out, and the slowest are missing from the latencies",
-        [runs::why] "Ask for fewer connections or for a rate, and set the limit above the slowest response.";
-    FellBehind = "fell_behind", Latency, Each(runs::fell_behind), "the rate was not kept: latency tells how long a queue grew",
+    LatencyNeverMeasured = "latency_never_measured", Latency, Each(latency::never_measured), "latency was never measured",
+        [latency::why] "Ask for fewer connections or for a rate, and set the limit above the slowest response.";
+    Timeouts = "timeouts", Latency, Each(latency::timeouts), "requests timed out",
+        [latency::why] "Ask for fewer connections or for a rate, and set the limit above the slowest response.";
+    FellBehind = "fell_behind", Latency, Each(latency::fell_behind), "the rate was not kept: latency tells how long a queue grew",
         "It would be longer had the run been longer. Ask for a rate that every side can keep.";
     StartUp = "start_up", Run, Each(runs::start_up), "few requests for so many connections: the run was all start and end",
         "Requests that were under way at the end are not counted, and the first ones met an idle service. Take fewer connections, \
          or run many times longer.";
-    ErrorsInThroughput = "errors_in_throughput", Throughput, Each(runs::statuses), "failures are counted as throughput",
+    ErrorsInThroughput = "errors_in_throughput", Throughput, Each(runs::statuses), "failures are no throughput",
         "An error page is often cheaper than the page. Find out why it came, with `curl -i`, and measure again.";
     ConnectionsFailed = "connections_failed", Throughput, Each(runs::connections),
         "connections failed, and what they would have carried was never done",
         "Resets and refusals come from a full backlog, a worker that died or a limit of descriptors: read the service's log and \
          `nstat -az TcpExtListenDrops`. The rest of the load had the service to itself.";
+    Ramp = "ramp", Run, Each(script::ramp), "the load changed during the run: its figures are means over all stages",
+        "They hold for none of the stages, least of all for the highest. Run one with a constant load for each.";
+    ScriptWaits = "script_waits", Throughput, Each(script::script_waits), "the script waits between its requests: the rate is the script's",
+        "It says how often the script asked, and not what the service can do. Take the sleep out, or ask for a rate.";
     OneRun = "one_run", Comparison, All(repeats::one_run), "labels with a single run: nothing tells chance from the setting",
         "Two services that were the same came out 8 % apart by single runs of wrk (median of 60 pairs, a shared machine), one pair \
          in ten more than 28 %, the furthest 81 %. Start each side anew several times, in turns, or let `proofload run` do so.";
+    OtherContent = "other_content", Comparison, All(repeats::other_content), "the labels got responses of different lengths",
+        "Then the services did different work: other pages, other headers, an error page, compression. See both with `curl -i`.";
     InARow = "in_a_row", Comparison, All(repeats::in_a_row), "one label was measured after the other, not in turns",
         "Whatever the machine did meanwhile counts as a difference, and the interval does not contain it. Nor does it contain how \
          services differ from one start to the next, unless each run had one of its own.";
@@ -182,9 +193,18 @@ checks! {
         "the code beside the runs uses Express, and nothing says NODE_ENV",
         "Without NODE_ENV=production Express compiles each view anew for each request, and middleware such as morgan and errorhandler \
          does more. Name the environment of each run.";
-    Tail = "tail", Latency, Each(runs::tail), "too few requests for the highest percentile shown",
+    Tail = "tail", Latency, Each(latency::tail), "too few requests for the highest percentile shown",
         "A percentile wants ten requests beyond it, 1,000 for p99; below that it is an anecdote.";
-    ClosedLoopLatency = "closed_loop_latency", Latency, Each(runs::little),
+    AtLimit = "at_limit", Latency, Each(latency::at_limit), "latencies end at the tool's limit: they are lower bounds",
+        "Requests that took longer are in them with the limit, so the true figures are higher. Raise the limit.";
+    Interrupted = "interrupted", Run, Each(script::interrupted), "iterations were interrupted when the run ended",
+        "The slowest are the likeliest to be among them, and are in no figure. Allow them more time (gracefulStop).";
+    IdleConnections = "idle_connections", Latency, Each(latency::idle), "connections were idle much of the time, or some of them all of it",
+        "In closed loop connections divided by throughput is the mean latency. Much more than that means that connections waited to \
+         be opened, or never were used: the tool was the limit, or a backlog was full.";
+    OwnWarning = "own_warning", Run, Each(runs::own_warning), "the tool itself warns about its figures",
+        "Its mean and its median differ more than its spread explains: the run had phases, or a few very slow requests. Run longer.";
+    ClosedLoopLatency = "closed_loop_latency", Latency, Each(latency::little),
         "the latency is connections divided by throughput, no second result",
         "In closed loop each connection waits for its response before it sends the next request, so the mean follows from throughput \
          (Little's law); who doubles the connections doubles it. What users wait is measured at a rate: `proofload load URL --rate 60%`.";
@@ -196,6 +216,8 @@ checks! {
          keeps connections with -k, and only where the service responds to HTTP/1.0 with a Content-Length.";
     Contradiction = "contradiction", Run, Each(runs::contradicting), "figures of one run contradict each other",
         "Something was lost or changed in copying, or lines of two runs were mixed. Compare with the original.";
+    Calibration = "calibration", Latency, Each(latency::calibration), "wrk2 forgets the latencies of its first 10 s",
+        "It calibrates itself then. Requests/sec is of the whole run, latencies are of the rest.";
     CutOff = "cut_off", Run, Each(runs::cut_off), "the output is not whole",
         "It was stopped, or a part of it was left out. What failed may stand in the missing lines.";
     OtherLengths = "other_lengths", Run, Each(runs::lengths),

@@ -4,8 +4,8 @@
 
 /// Longer lines are prose.
 const HEADING_CHARS_MAX: usize = 100;
-const COLON_CHARS_MAX: usize = 60;
-const COLON_WORDS_MAX: usize = 8;
+const COLON_CHARS_MAX: usize = 70;
+const COLON_WORDS_MAX: usize = 12;
 const LEVEL_BOLD: u8 = 7;
 const LEVEL_COLON: u8 = 8;
 const LEVEL_TYPED: u8 = 9;
@@ -14,6 +14,9 @@ const LEVEL_BARE: u8 = 10;
 const TYPED_MAX: usize = 20;
 const BARE_CHARS_MAX: usize = 50;
 const BARE_WORDS_MAX: usize = 6;
+
+/// Levels of Markdown and HTML begin sections.
+const LEVEL_SECTION_MAX: u8 = 6;
 
 /// A heading and its level. 1 is the outermost.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,11 +39,24 @@ impl Heading {
             } else {
                 u8::try_from(hashes).unwrap_or(1)
             };
-            return if name.starts_with(' ') {
+            // `#two` is a heading to people, `#include <stdio.h>` and `#!/bin/sh` are not.
+            let code = ["!", "include", "define", "if", "else", "end", "pragma", "["];
+            let named = name.starts_with(' ')
+                || hashes == 1
+                    && name.contains(char::is_alphabetic)
+                    && !code.iter().any(|code| name.starts_with(code))
+                    && words_of(name) <= BARE_WORDS_MAX;
+            return if named {
                 Self::named(level, name)
             } else {
                 None
             };
+        }
+        if let Some((level, name)) = html(text) {
+            return Self::named(level, &name);
+        }
+        if is_announced(text) {
+            return Self::named(LEVEL_COLON, text);
         }
         if let Some(name) = bold(text) {
             return Self::named(LEVEL_BOLD, name);
@@ -50,11 +66,16 @@ impl Heading {
         let short =
             name.chars().count() <= COLON_CHARS_MAX && (1..=COLON_WORDS_MAX).contains(&words);
         let prose = name.starts_with(['{', '<', '"', '|']) || name.contains("://");
-        if short && !prose {
+        if short && !prose && !is_log(text) {
             Self::named(LEVEL_COLON, name)
         } else {
             None
         }
+    }
+
+    /// Whether it begins a section.
+    pub fn is_section(&self) -> bool {
+        self.level <= LEVEL_SECTION_MAX
     }
 
     /// A line underlined by the next one.
@@ -77,7 +98,7 @@ impl Heading {
         let short = text.chars().count() <= BARE_CHARS_MAX && (1..=BARE_WORDS_MAX).contains(&words);
         let named = text.starts_with(char::is_alphabetic)
             && text.ends_with(|c: char| c.is_alphanumeric() || c == ')');
-        if short && named {
+        if short && named && !is_log(text) {
             Self::named(LEVEL_BARE, text)
         } else {
             None
@@ -92,7 +113,7 @@ impl Heading {
             .strip_prefix("##[group]")
             .or_else(|| text.strip_prefix("::group::"))
             .unwrap_or(text);
-        if text.contains(['\\', '‾']) {
+        if text.contains(['\\', '‾']) || is_log(text) {
             return None;
         }
         let text = plain(&untagged(text));
@@ -116,6 +137,79 @@ impl Heading {
         text.contains(char::is_alphanumeric)
             .then_some(Self { level, text })
     }
+}
+
+fn words_of(text: &str) -> usize {
+    text.split_whitespace().count()
+}
+
+/// A line of a log, which names nothing.
+fn is_log(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let marks = [
+        "level=", "msg=", "time=\"", "[info]", "[warn]", "[error]", "[debug]", " pid ",
+    ];
+    let levels = [
+        "info ", "warn ", "warning ", "error ", "debug ", "info:", "warn:", "warning:", "error:",
+        "debug:",
+    ];
+    // A value of a log record that was wrapped: `originalModuleSpecifier=/scripts/a.js`.
+    let field =
+        |name: &str| name.starts_with(char::is_lowercase) && name.contains(char::is_uppercase);
+    let wrapped = text
+        .split_once('=')
+        .is_some_and(|(name, value)| field(name) && !name.contains(' ') && value.starts_with('/'));
+    marks.iter().any(|mark| lower.contains(mark))
+        || levels.iter().any(|level| lower.starts_with(level))
+        || wrapped
+}
+
+/// A line of a script that says which run comes next: `Testing a cluster`, `Benchmarking mode=single...`.
+fn is_announced(text: &str) -> bool {
+    let verb = text.split(' ').next().unwrap_or_default();
+    let announces = matches!(verb, "Testing" | "Benchmarking" | "Measuring" | "Benchmark");
+    announces
+        && (2..=COLON_WORDS_MAX).contains(&words_of(text))
+        && !text.contains("(be patient)")
+        && !text.contains("://")
+}
+
+/// A setting on a line of its own: `replicas=3`, `Workers: 4`.
+pub fn setting(text: &str) -> Option<&str> {
+    let (name, value) = text.split_once(['=', ':'])?;
+    let (name, value) = (name.trim(), value.trim());
+    let nouns = "workers threads replicas connections concurrency instances processes cores cpus nodes pool size clients \
+        rate timeout duration users vus";
+    let known = text.contains('=')
+        || nouns.split(' ').any(|noun| {
+            name.to_lowercase()
+                .split([' ', '_', '-'])
+                .any(|word| word == noun)
+        });
+    let plain =
+        |text: &str, most: usize| !text.is_empty() && text.len() <= most && words_of(text) == 1;
+    let worded = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.len() <= 40
+        && words_of(name) <= 3;
+    let setting = worded && known && plain(value, 30) && !is_log(text) && !text.contains("://");
+    setting.then_some(text)
+}
+
+/// The level and the words of a heading or of bold text in HTML.
+fn html(text: &str) -> Option<(u8, String)> {
+    let tag = text.strip_prefix('<')?;
+    let name = tag.split(['>', ' ']).next()?.to_ascii_lowercase();
+    let level = match name.as_str() {
+        "b" | "strong" | "summary" => LEVEL_BOLD,
+        name => name
+            .strip_prefix('h')?
+            .parse()
+            .ok()
+            .filter(|level| (1..=LEVEL_SECTION_MAX).contains(level))?,
+    };
+    let words = untagged(text);
+    // Bold at the beginning of a sentence is no heading.
+    (text.ends_with('>') && words_of(&words) <= COLON_WORDS_MAX).then_some((level, words))
 }
 
 /// The contents of a line that is entirely bold.

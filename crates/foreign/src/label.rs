@@ -8,8 +8,11 @@ use model::quantity::{many, rate, span};
 use model::text::cut_start;
 
 use crate::run::{ToolLoad, ToolRun, parts};
+use crate::tools::Meaning;
 use crate::words;
 
+/// A multiple of this was asked for, and did not come about.
+const ROUND: u64 = 100;
 /// Longer labels are truncated.
 const LABEL_CHARS_MAX: usize = 80;
 
@@ -65,6 +68,7 @@ impl Identity {
             keep_alive,
             pipelining,
             accept_encoding,
+            timeout_s,
         } = &run.load;
         let count = |value: &Option<u64>, noun: &str| value.map(|value| many(value, noun));
         // Distinguishing settings, most significant first.
@@ -83,8 +87,10 @@ impl Identity {
             count(threads, "thread"),
             keep_alive.map(|keep| if keep { "keep-alive" } else { "no keep-alive" }.to_owned()),
             duration_s.map(span),
-            count(requests, "request"),
+            count(&requests.or(fixed_requests(run)), "request"),
+            run.prompt.clone(),
             Some(run.near.clone()),
+            timeout_s.map(|limit| format!("limit {}", span(limit))),
             run.command.clone(),
             run.turn.map(|turn| format!("turn {turn}")),
         ];
@@ -101,6 +107,15 @@ impl Identity {
     fn named(&self, depth: usize) -> &[String] {
         &self.path[self.path.len().saturating_sub(depth)..]
     }
+}
+
+/// The number of requests that was probably asked for, of a tool that takes one: a round one.
+fn fixed_requests(run: &ToolRun) -> Option<u64> {
+    let takes = |(_, meaning): &(&[&str], Meaning)| *meaning == Meaning::Requests;
+    let takes_number = run.tool.row().flags.iter().any(takes);
+    let round = |requests: &u64| *requests > 0 && requests.is_multiple_of(ROUND);
+    run.requests
+        .filter(|requests| takes_number && !run.rounded && round(requests))
 }
 
 /// A distinct label for each identity: the headings, followed by settings that distinguish it from others
@@ -190,7 +205,7 @@ fn short_url(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::Tool;
+    use crate::tool::Tool;
 
     #[test]
     fn runs_of_other_lengths_are_no_repeats() {

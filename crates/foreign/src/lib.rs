@@ -9,6 +9,7 @@ mod assembler;
 mod command;
 mod compare;
 mod compatibility;
+mod counting;
 mod draft;
 mod findings;
 mod group;
@@ -18,10 +19,13 @@ mod label;
 mod line;
 mod mix;
 mod number;
+mod pasted;
 mod run;
 mod source;
+mod tool;
 mod tools;
 mod traffic;
+mod transcript;
 mod words;
 
 pub use compare::{ComparisonAnswer, LabelComparison, compare, pick};
@@ -32,8 +36,9 @@ pub use findings::{
 pub use group::{Pooled, RunGroup, groups};
 pub use mix::{LeftOut, Mix, MixChoice, RequestKind, TimeSpan};
 pub use run::{LineRange, PrintedLatency, PrintedQuantile, ToolFailures, ToolLoad, ToolRun};
-pub use source::{LINE_BYTES_MAX, RUNS_MAX, Reader, Transcript};
-pub use tools::Tool;
+pub use source::Reader;
+pub use tool::Tool;
+pub use transcript::{LINE_BYTES_MAX, RUNS_MAX, Transcript};
 
 use model::Grade;
 

@@ -10,7 +10,72 @@ const TITLE_CHARS_MAX: usize = 300;
 /// Cleans a line, including surrounding blanks.
 pub fn clean(raw: &str) -> String {
     let spaced = plain_spaces(&without_escapes(raw));
-    without_cells(without_quote(without_stamp(spaced.trim()))).to_owned()
+    let text = without_cells(without_quote(without_stamp(spaced.trim())));
+    without_tags(text)
+}
+
+/// A line without Markdown's marks of emphasis, lists and headings, in which a tool's figures may be wrapped.
+pub fn undecorated(text: &str) -> String {
+    let text = text.trim_start_matches('#').trim_start();
+    let text = ["- ", "* ", "+ ", "• ", "· "]
+        .iter()
+        .find_map(|mark| text.strip_prefix(mark))
+        .unwrap_or(text)
+        .trim_start_matches('#')
+        .trim_start();
+    let text = text.replace("**", "");
+    text.trim_matches(['`', '\\', ' ']).to_owned()
+}
+
+/// HTML around a line of output. Tags of headings and emphasis name runs, and are left.
+const TAGS: [&str; 13] = [
+    "br", "p", "pre", "code", "div", "span", "li", "ul", "td", "tr", "th", "tbody", "table",
+];
+
+/// Removes these tags, and resolves the entities of a page that was saved.
+fn without_tags(text: &str) -> String {
+    if !text.contains(['<', '&']) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        let (before, tag) = rest.split_at(at);
+        out.push_str(before);
+        rest = after_tag(tag).unwrap_or_else(|| {
+            out.push('<');
+            &tag[1..]
+        });
+    }
+    out.push_str(rest);
+    let entities = [
+        ("&nbsp;", " "),
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&amp;", "&"),
+    ];
+    let text = entities
+        .iter()
+        .fold(out, |text, (entity, sign)| text.replace(entity, sign));
+    text.trim().to_owned()
+}
+
+/// The longest tag that is removed.
+const TAG_CHARS_MAX: usize = 100;
+
+fn after_tag(text: &str) -> Option<&str> {
+    let body = text.strip_prefix('<')?;
+    let end = body
+        .bytes()
+        .take(TAG_CHARS_MAX)
+        .position(|byte| byte == b'>')?;
+    let name = body[..end]
+        .trim_start_matches('/')
+        .trim_end_matches('/')
+        .trim();
+    let name = name.split(' ').next()?.to_ascii_lowercase();
+    TAGS.contains(&name.as_str()).then(|| &body[end + 1..])
 }
 
 /// Whether a clean line begins or ends a block of code in Markdown.

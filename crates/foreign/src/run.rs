@@ -2,10 +2,7 @@
 
 use serde::Serialize;
 
-use crate::tools::{Divides, RateOf, Tool, ToolPace};
-
-/// A tool that sent less than this share of its rate fell behind.
-pub(crate) const KEPT_UP: f64 = 0.99;
+use crate::tool::Tool;
 
 /// Lines of a file, counted from 1, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
@@ -35,6 +32,30 @@ pub struct ToolLoad {
     pub pipelining: Option<u64>,
     /// The request's Accept-Encoding, if a header flag set it.
     pub accept_encoding: Option<String>,
+    /// The limit for a response in seconds, if a flag set it.
+    pub timeout_s: Option<f64>,
+}
+
+/// A line that a tool printed and that was not understood.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnreadLine {
+    /// Its number in the file.
+    pub line: u64,
+    /// The text, shortened.
+    pub text: String,
+}
+
+/// Figures of a script that sends requests.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct ToolScript {
+    /// Completed iterations.
+    pub iterations: Option<u64>,
+    /// Mean duration of an iteration, microseconds.
+    pub iteration_us: Option<f64>,
+    /// Iterations that the end of the run interrupted.
+    pub interrupted: Option<u64>,
+    /// The stages of the load, if it changed: `1,000 looping VUs for 11m30s over 9 stages`.
+    pub stages: Option<String>,
 }
 
 /// Failures by kind. `None` if the output does not contain them.
@@ -108,6 +129,8 @@ pub struct PrintedLatency {
     pub quantiles: Vec<PrintedQuantile>,
     /// Whether the tool printed zeros or `nan` instead of figures.
     pub unmeasured: bool,
+    /// Whether the mean is connections divided by throughput, as in ab's `Time per request`.
+    pub mean_computed: bool,
 }
 
 impl PrintedLatency {
@@ -138,6 +161,9 @@ pub struct ToolRun {
     /// in these are no repeats.
     #[serde(skip)]
     pub near: String,
+    /// User and host of the prompt at which the tool was started.
+    #[serde(skip)]
+    pub prompt: Option<String>,
     /// The turn of a loop with different work in each turn, from 1.
     #[serde(skip)]
     pub turn: Option<u32>,
@@ -161,14 +187,24 @@ pub struct ToolRun {
     pub unsent: Option<u64>,
     /// Whether counts were rounded, as in `24k requests`.
     pub rounded: bool,
+    /// Requests that were sent, if the tool counts these apart from the responses.
+    pub sent: Option<u64>,
     /// Bytes received.
     pub bytes: Option<f64>,
     /// Failures.
     pub failures: ToolFailures,
     /// Requests on kept-alive connections (ab).
     pub keep_alive_requests: Option<u64>,
+    /// The share of successes as printed.
+    pub success_share: Option<f64>,
     /// Latency.
     pub latency: PrintedLatency,
+    /// Figures of the script.
+    pub script: Option<ToolScript>,
+    /// The tool's own warnings about its figures.
+    pub warnings: Vec<String>,
+    /// Lines of the tool that were not understood.
+    pub unread: Vec<UnreadLine>,
     /// The tool's own message about aborting.
     pub abort: Option<String>,
     /// Whether the output is truncated.
@@ -184,65 +220,10 @@ impl ToolRun {
         }
     }
 
-    /// Number of connections that the tool really opened: wrk gives each thread an equal number, without the
-    /// remainder.
-    pub fn connections_opened(&self) -> Option<u64> {
-        let asked = self.load.connections?;
-        let divides = self.tool.row().divides == Divides::ConnectionsByThreads;
-        let threads = self.load.threads.filter(|threads| divides && *threads > 0);
-        Some(threads.map_or(asked, |threads| asked / threads * threads))
-    }
-
     /// The path of the URL.
     pub(crate) fn path(&self) -> Option<&str> {
         let (_, path) = parts(self.url.as_deref()?);
         Some(if path.is_empty() { "/" } else { path })
-    }
-
-    /// Bytes per response, including the header if the tool counts it.
-    pub fn bytes_per_response(&self) -> Option<f64> {
-        let requests = self
-            .responses()
-            .filter(|requests| *requests > 0 && !self.rounded)?;
-        self.bytes.map(|bytes| bytes / requests as f64)
-    }
-
-    /// The requests without those that got no response, if the tool counts these too.
-    pub(crate) fn responses(&self) -> Option<u64> {
-        let failed = self.failures.unanswered();
-        let counted = self.tool.row().rate_of == RateOf::Requests;
-        self.requests.map(|requests| {
-            if counted {
-                requests.saturating_sub(failed)
-            } else {
-                requests
-            }
-        })
-    }
-
-    /// Duration in seconds, as measured, otherwise as requested.
-    pub fn seconds(&self) -> Option<f64> {
-        self.duration_s.or(self.load.duration_s)
-    }
-
-    /// Requests per second as printed, otherwise computed from requests and seconds.
-    pub fn rate(&self) -> Option<f64> {
-        let counted =
-            || Some(self.requests? as f64 / self.duration_s.filter(|seconds| *seconds > 0.0)?);
-        self.requests_per_s
-            .or_else(counted)
-            .filter(|rate| *rate > 0.0)
-    }
-
-    /// Whether it was sent at a fixed rate, completely.
-    pub(crate) fn keeps_its_rate(&self) -> bool {
-        let rate = self.load.rate_per_s.zip(self.rate());
-        rate.is_some_and(|(asked, done)| done >= KEPT_UP * asked)
-    }
-
-    /// Whether each connection sent its next request after the previous response.
-    pub fn is_closed_loop(&self) -> bool {
-        self.load.rate_per_s.is_none() && self.tool.row().pace == ToolPace::Responses
     }
 
     /// Whether it has any figures.

@@ -5,47 +5,25 @@
 
 mod ab;
 mod autocannon;
+mod bombardier;
 mod h2load;
 mod hey;
 mod k6;
+mod rewrk;
+mod siege;
 mod vegeta;
 mod wrk;
 
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::compatibility::{ToolRefusal, Translation};
 use crate::draft::{LineTaken, RunDraft, keep};
 use crate::number::{self, Lone};
 use crate::run::ToolRun;
-
-/// A load generator with supported output.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tool {
-    /// wrk 3 and 4
-    #[default]
-    Wrk,
-    /// wrk2
-    Wrk2,
-    /// ApacheBench
-    Ab,
-    /// oha
-    Oha,
-    /// autocannon
-    Autocannon,
-    /// hey
-    Hey,
-    /// h2load, of nghttp2
-    H2load,
-    /// Grafana k6
-    K6,
-    /// vegeta
-    Vegeta,
-}
+use crate::tool::Tool;
 
 /// All tools, in the order of [`Tool`] and of the pages that list them.
-static TOOLS: [&ToolRow; 9] = [
+static TOOLS: [&ToolRow; 12] = [
     &wrk::WRK,
     &wrk::WRK2,
     &ab::AB,
@@ -55,30 +33,60 @@ static TOOLS: [&ToolRow; 9] = [
     &h2load::H2LOAD,
     &k6::K6,
     &vegeta::VEGETA,
+    &bombardier::BOMBARDIER,
+    &siege::SIEGE,
+    &rewrk::REWRK,
 ];
 
-/// First lines of unsupported tools.
-const UNREAD: [(&str, &str); 5] = [
-    ("bombardier", "Bombarding "),
-    ("siege", "** SIEGE "),
-    ("Locust", "Type     Name "),
-    ("JMeter", "summary ="),
-    ("Gatling", "---- Global Information"),
+/// Unsupported tools, and the first lines of those that have a line of their own.
+const UNREAD: [(&str, Option<&str>); 17] = [
+    ("Locust", Some("Type     Name ")),
+    ("JMeter", Some("summary =")),
+    ("Gatling", Some("---- Global Information")),
+    ("artillery", Some("All VUs finished. Total time:")),
+    ("plow", Some("Benchmarking http")),
+    ("ghz", None),
+    ("drill", None),
+    ("gcannon", None),
+    ("zrk", None),
+    ("go-wrk", None),
+    ("tsung", None),
+    ("hyperfoil", None),
+    ("fortio", None),
+    ("ddosify", None),
+    ("cassowary", None),
+    ("loadtest", None),
+    ("httperf", None),
 ];
 
-/// Whether a program is an unsupported tool.
+/// Whether a program is an unsupported tool: a known one, or one that calls itself a benchmark. Scripts are
+/// none, because these start other tools.
 pub(crate) fn is_unread(program: &str) -> bool {
-    UNREAD
+    let listed = UNREAD
         .iter()
-        .any(|(name, _)| name.eq_ignore_ascii_case(program))
+        .any(|(name, _)| name.eq_ignore_ascii_case(program));
+    let plain = program
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    listed || plain && program.contains("-bench")
 }
 
 /// The unsupported tool that prints this line.
-pub(crate) fn unread(text: &str) -> Option<&'static str> {
-    UNREAD
+pub(crate) fn unread(text: &str) -> Option<&str> {
+    let listed = UNREAD
         .into_iter()
-        .find(|(_, first)| text.starts_with(first))
-        .map(|(name, _)| name)
+        .find(|(name, first)| {
+            // `summary = {` is also code.
+            let sure = *name != "JMeter" || text.contains(" Avg:");
+            first.is_some_and(|first| text.starts_with(first)) && sure
+        })
+        .map(|(name, _)| name);
+    // `This is ws-benchmark, Version 1.0`, in the manner of ab.
+    let named = || {
+        let name = between(text, "This is ", ", Version ")?;
+        (!name.contains(' ') && name != "ApacheBench").then_some(name)
+    };
+    listed.or_else(named)
 }
 
 /// Information from the first line of a tool's output.
@@ -123,6 +131,20 @@ pub(crate) enum Meaning {
     Keep,
     Close,
     NoCompression,
+    Timeout,
+}
+
+/// The handling of requests whose response exceeds the tool's limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LateResponses {
+    /// Given up, and in no latency.
+    Lost,
+    /// Counted as a timeout and as a request, and in no latency (wrk).
+    Counted,
+    /// Recorded. Timeouts are checks that found a connection waiting (wrk2).
+    Checked,
+    /// Given up, and in the latencies with the time of the limit.
+    AtLimit,
 }
 
 /// The definition of a tool's requests per second.
@@ -192,10 +214,13 @@ pub(crate) struct ToolRow {
     pub sends_accept_encoding: bool,
     /// Whether it counts bytes of decoded content.
     pub counts_unpacked_bytes: bool,
-    /// Whether requests that timed out are included in its requests.
-    pub counts_timeouts: bool,
-    /// The handling of responses that exceeded its limit, if it is unusual.
-    pub late_responses: Option<&'static str>,
+    /// Whether its text has sizes with two digits, too coarse for the length of a response.
+    pub rounds_bytes: bool,
+    /// Whether its requests include those without a response.
+    pub failures_within: bool,
+    pub late: LateResponses,
+    /// Its limit for a response without a flag, in seconds.
+    pub limit_s: Option<f64>,
     pub rate_of: RateOf,
     pub pace: ToolPace,
     pub divides: Divides,
@@ -228,8 +253,10 @@ const fn usual(tool: Tool, name: &'static str, begins: Begins, take: TakeLine) -
         reads_pipe: false,
         sends_accept_encoding: false,
         counts_unpacked_bytes: false,
-        counts_timeouts: false,
-        late_responses: None,
+        rounds_bytes: false,
+        failures_within: false,
+        late: LateResponses::Lost,
+        limit_s: None,
         rate_of: RateOf::Responses,
         pace: ToolPace::Responses,
         divides: Divides::Nothing,
@@ -292,6 +319,11 @@ pub(crate) fn is_first(text: &str) -> bool {
         .iter()
         .filter_map(|row| (row.begins)(text))
         .any(|beginning| beginning.first)
+}
+
+/// Whether this line begins the output of one tool.
+pub(crate) fn is_certain(text: &str) -> bool {
+    begins(text).is_some_and(|(_, certain)| certain)
 }
 
 /// The tool whose output probably begins with this line, and whether the line is unique to it.
@@ -374,25 +406,32 @@ fn ended<'k>(
     draft.finish()
 }
 
-/// `1234 requests in 10.01s, 5.00MB read` of wrk. autocannon puts a blank before the unit, wrk does not.
+/// The three values of `1234 requests in 10.01s, 5.00MB read`. Remarks may follow.
+fn total_parts(text: &str) -> Option<(&str, &str, &str)> {
+    let (count, rest) = text.split_once(" requests in ")?;
+    let (time, rest) = rest.split_once(", ")?;
+    let (size, after) = rest.split_once(" read")?;
+    let counts = count.starts_with(|c: char| c.is_ascii_digit()) && !count.contains(' ');
+    let ends = !after.starts_with(char::is_alphanumeric);
+    (counts && ends).then_some((count, time, size))
+}
+
+/// Whether a line is such a total. autocannon puts a blank before the unit, wrk does not.
 fn is_total(text: &str, blank: bool) -> bool {
-    let size = text
-        .strip_suffix(" read")
-        .and_then(|rest| rest.rsplit_once(", "))
-        .map(|(_, size)| size);
-    text.starts_with(|c: char| c.is_ascii_digit())
-        && text.contains(" requests in ")
-        && size.is_some_and(|size| size.contains(' ') == blank)
+    total_parts(text).is_some_and(|(_, _, size)| size.contains(' ') == blank)
 }
 
 /// Reads the values of such a line except the number of requests.
 fn take_total(text: &str, draft: &mut RunDraft, lone: Lone, kilo: f64) {
-    let us = between(text, " requests in ", ", ").and_then(|time| number::micros(time, lone));
+    let Some((_, time, size)) = total_parts(text) else {
+        return;
+    };
+    let us = number::micros(time, lone);
     keep(&mut draft.run.duration_s, us.map(|us| us / 1e6));
-    let size = text
-        .rsplit_once(", ")
-        .and_then(|(_, size)| size.strip_suffix(" read"));
-    draft.run.bytes = size.and_then(|size| number::bytes(size, kilo));
+    draft.run.bytes = number::bytes(size, kilo);
+    if us.is_none() || draft.run.bytes.is_none() {
+        draft.not_understood();
+    }
 }
 
 /// `Running 10s test @ http://…`, of wrk and autocannon: the duration or number of requests, and the address.
@@ -408,7 +447,12 @@ fn is_start(text: &str, draft: &mut RunDraft) -> bool {
     };
     draft.run.load.duration_s = number::seconds(what);
     draft.run.load.requests = what.strip_suffix(" requests").and_then(number::whole);
-    draft.run.url = url.split_whitespace().next().map(str::to_owned);
+    let address = url.split_whitespace().next();
+    draft.run.url = address.map(|url| url.trim_matches(['<', '>']).to_owned());
+    // autocannon's title: `Running 10s test @ http://localhost:3000 (after)`.
+    if let Some(title) = between(url, " (", ")") {
+        title.clone_into(&mut draft.run.near);
+    }
     true
 }
 
@@ -417,11 +461,12 @@ fn named_counts(text: &str, count_first: bool) -> impl Iterator<Item = (&str, Op
     text.split([',', ':']).filter_map(move |part| {
         let (one, other) = part.trim().split_once(' ')?;
         let (name, count) = if count_first {
-            (other, one)
+            (other.split_whitespace().next()?, one)
         } else {
             (one, other)
         };
-        Some((name, number::whole(count.trim())))
+        // Remarks may follow a count.
+        Some((name, number::whole(count.split_whitespace().next()?)))
     })
 }
 

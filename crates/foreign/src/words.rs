@@ -50,23 +50,41 @@ pub fn is_origin(text: &str) -> bool {
         || (says_none(&text) && PROXY.split(' ').any(|word| text.contains(word)))
 }
 
-const REPEAT: &str = "run runs round try attempt pass rep repeat repetition iteration trial take test lauf durchlauf \
-    durchgang versuch runde essai passage prueba intento ejecución corsa tentativo прогон";
-const ORDINALS: &str = "first second third fourth fifth 1st 2nd 3rd 4th 5th erster zweiter dritter vierter premier deuxième \
-    troisième primera segunda tercera";
+/// Words for a run.
+const REPEAT: &str = "run runs round try attempt pass rep repeat repetition iteration trial take test tests lauf durchlauf \
+    durchgang versuch messung runde essai passage exécution mesure prueba intento ejecución ronda medición corsa tentativo \
+    prova esecuzione прогон запуск попытка тест замер teste execução rodada tentativa medição lần próba přebieg przebieg";
+/// Words that count repeats only behind an ordinal: `first time`.
+const TIMES: &str = "time times fois vez mal раз";
+const ORDINALS: &str = "first second third fourth fifth erste erster erstes zweite zweiter zweites dritte dritter drittes vierter premier \
+    première deuxième second seconde troisième quatrième primera primer segunda segundo tercera tercer primeira primeiro terceira \
+    terceiro quarta первый первая второй вторая третий третья четвертый четвёртый prima primo seconda terza nhất hai ba tư";
+/// Endings of numbers that are ordinals: `2nd`, `2ème`, `2ª`, `2-й`, `2.`
+const ORDINAL_ENDS: &str = "st nd rd th er re ère ere e ème eme ª º ° -й -я й я .";
 /// Headings that name no configuration.
 const GENERIC: &str = "result|results|output|the output|the result|ergebnis|ergebnisse|ausgabe|résultat|résultats|sortie|\
-    resultado|resultados|salida|risultati|results are|and the results|benchmark|wynik|результат|command|\
-    befehl";
+    resultado|resultados|salida|saída|risultati|results are|and the results|benchmark|wynik|результат|результаты|command|\
+    befehl|结果|结果如下|测试结果|測試結果|輸出|输出|結果|実行結果|결과|테스트 결과|kết quả";
+/// What may follow a counter in Chinese, Japanese and Korean.
+const COUNTED: &str = "测试结果 测试 測試 压测 壓測 运行结果 运行 執行 执行 结果 結果 実行 計測 測定 테스트 실행 시도 측정 결과";
+/// Counters that need `第` or `제` before the number, because without it they count how often.
+const COUNTERS_WITH_MARK: &str = "次 回 轮 輪 遍 회";
+/// Counters of a turn.
+const COUNTERS: &str = "回目 度目 次目 회차 번째 차";
+const NUMERALS: &str = "0123456789０１２３４５６７８９一二三四五六七八九十첫두세네";
 
 /// A heading without a repeat counter: `nginx, run 2` becomes `nginx`. `Second run` or `Results` become
 /// empty.
 pub fn without_repeat(heading: &str) -> String {
+    let bare = heading.trim_end_matches([':', '：', ' ', '.', '。']);
+    let heading = without_counter(bare).unwrap_or(heading);
     let mut kept: Vec<&str> = heading.split_whitespace().collect();
     while strip_counter(&mut kept) {}
     let text = kept.join(" ");
     let text = text
-        .trim_end_matches([',', ';', ':', '-', '–', '—', '(', '#', ' ', '·', '/'])
+        .trim_end_matches([
+            ',', ';', ':', '-', '–', '—', '(', '#', ' ', '·', '/', '：', '（',
+        ])
         .trim();
     let is_generic = GENERIC
         .split('|')
@@ -78,34 +96,61 @@ pub fn without_repeat(heading: &str) -> String {
     }
 }
 
-/// Removes one counter from the end: `run 2`, `#2`, `(run 2 of 3)`, `2nd run`.
+/// The text before a counter at the end: `第一次`, `nginx 第2次测试`, `2回目`, `두 번째 실행`.
+fn without_counter(text: &str) -> Option<&str> {
+    let text = COUNTED
+        .split(' ')
+        .find_map(|word| text.strip_suffix(word))
+        .unwrap_or(text)
+        .trim_end();
+    let numbered = |counter: &str| {
+        let before = text.strip_suffix(counter)?.trim_end();
+        let rest = before.trim_end_matches(|c| NUMERALS.contains(c));
+        (rest.len() < before.len()).then_some(rest)
+    };
+    let marked = |counter: &str| {
+        let rest = numbered(counter)?;
+        rest.strip_suffix(['第', '제'])
+    };
+    let found = COUNTERS.split(' ').find_map(numbered);
+    let found = found.or_else(|| COUNTERS_WITH_MARK.split(' ').find_map(marked));
+    found.map(|rest| rest.trim_end_matches(['第', '제', ' ']))
+}
+
+/// Removes one counter from the end: `run 2`, `#2`, `(run 2 of 3)`, `2nd run`, `lần thứ hai`.
 fn strip_counter(kept: &mut Vec<&str>) -> bool {
     let bare = |word: &str| {
         word.trim_matches(['(', ')', '[', ']', ',', ':', '.', '#', '-', '–', '—'])
             .to_lowercase()
     };
+    let digits = |part: &str| {
+        !part.is_empty() && part.len() <= 4 && part.chars().all(|c| c.is_ascii_digit())
+    };
     let number = |word: &str| {
         let word = bare(word);
-        let digits = |part: &str| {
-            !part.is_empty() && part.len() <= 4 && part.chars().all(|c| c.is_ascii_digit())
-        };
         word.split_once('/')
             .map_or(digits(&word), |(one, all)| digits(one) && digits(all))
     };
     let repeat = |word: &str| is_in(REPEAT, &bare(word));
-    let ordinal = |word: &str| is_in(ORDINALS, &bare(word));
+    let times = |word: &str| is_in(TIMES, &bare(word)) || repeat(word);
+    let ended = |word: &str| {
+        let of = |end: &str| word.strip_suffix(end).is_some_and(digits);
+        ORDINAL_ENDS.split(' ').any(of)
+    };
+    let ordinal = |word: &str| is_in(ORDINALS, &bare(word)) || ended(&word.to_lowercase());
     let length = match kept.as_slice() {
         [.., run, one, of, all]
             if repeat(run)
                 && number(one)
-                && matches!(bare(of).as_str(), "of" | "von" | "de" | "/")
+                && matches!(bare(of).as_str(), "of" | "von" | "de" | "из" | "di" | "/")
                 && number(all) =>
         {
             4
         }
-        [.., run, one] if repeat(run) && number(one) => 2,
+        [.., run, "thứ", one] if repeat(run) && (number(one) || ordinal(one)) => 3,
+        [.., run, one] if repeat(run) && (number(one) || bare(one) == "đầu") => 2,
         // `Node 18 test` and `Option #2` name a configuration.
-        [.., one, run] if repeat(run) && ordinal(one) => 2,
+        [.., one, run] if times(run) && ordinal(one) => 2,
         [one] if repeat(one) || ordinal(one) || one.contains('#') && number(one) => 1,
         _ => return false,
     };
@@ -179,6 +224,23 @@ mod tests {
             ("Second run", ""),
             ("Run 1", ""),
             ("Results", ""),
+            ("第一次", ""),
+            ("nginx 第2次测试", "nginx"),
+            ("并发1000次", "并发1000次"),
+            ("1回目", ""),
+            ("2회차", ""),
+            ("두 번째 실행", ""),
+            ("Запуск 1", ""),
+            ("Второй запуск", ""),
+            ("Teste 1", ""),
+            ("Segunda vez", ""),
+            ("Lần 1", ""),
+            ("Lần thứ hai", ""),
+            ("First time", ""),
+            ("2ème essai", ""),
+            ("Zweiter Durchlauf", ""),
+            ("Primera prueba:", ""),
+            ("第一个服务", "第一个服务"),
             ("HTTP/2", "HTTP/2"),
             ("cluster 4", "cluster 4"),
             ("4 workers", "4 workers"),

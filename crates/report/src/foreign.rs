@@ -17,6 +17,10 @@ use model::document::{
 
 /// Maximum number of places of a finding that are listed.
 const CASES_MAX: usize = 5;
+/// The same in the brief report.
+const BRIEF_CASES_MAX: usize = 2;
+/// Maximum number of conclusions in the brief report.
+const BRIEF_STANDS_MAX: usize = 4;
 /// Maximum number of labels that are listed for the same evidence.
 const LABELS_MAX: usize = 8;
 /// An interval whose ends differ by more than this factor is not printed.
@@ -40,32 +44,12 @@ pub struct Audited<'a> {
 impl Report for Audited<'_> {
     fn document(&self) -> Document {
         let audit = self.audit;
-        let mut blocks: Vec<DocumentPart> = ways(audit)
-            .into_iter()
-            .map(|way| DocumentPart::Paragraph(Tone::Faint, way))
-            .collect();
-        blocks.push(DocumentPart::Table(runs(audit)));
-        for file in audit.files.iter().filter(|file| !file.unread.is_empty()) {
-            let text = format!("{}: {}", file.file, file.not_read());
-            blocks.push(DocumentPart::Paragraph(Tone::Doubtful, text));
-        }
-        for file in audit.files.iter().filter(|file| file.too_many_runs) {
-            let most = count(foreign::RUNS_MAX as u64);
-            let text = format!(
-                "{}: more than {most} runs, the rest was not read",
-                file.file
-            );
-            blocks.push(DocumentPart::Paragraph(Tone::Doubtful, text));
-        }
-        blocks.extend(
-            self.comparison
-                .as_ref()
-                .map(|comparison| DocumentPart::Answers(vec![answer(comparison)])),
-        );
+        let mut blocks = self.measured();
+        blocks.extend(self.answers());
         let mut remarks: Vec<Remark> = audit
             .findings
             .iter()
-            .map(|found| remark(found, audit))
+            .map(|found| remark(found, audit, CASES_MAX))
             .collect();
         // Findings of one kind have the same remedy, which is shown once.
         for at in (1..remarks.len())
@@ -83,10 +67,37 @@ impl Report for Audited<'_> {
                 .into_iter()
                 .map(|text| DocumentPart::Paragraph(Tone::Plain, text)),
         );
-        if self.comparison.is_none() && audit.groups.len() > 1 {
-            let text = "--compare A B compares two labels (by name or number)";
-            blocks.push(DocumentPart::Steps(vec![text.to_owned()]));
+        blocks.push(DocumentPart::Steps(self.steps()));
+        Document::new(self.title(), blocks)
+    }
+
+    /// The conclusion first, then the figures, and the findings without explanations.
+    fn brief(&self) -> Document {
+        let audit = self.audit;
+        let mut stands = self.stands();
+        let rest = stands.len().saturating_sub(BRIEF_STANDS_MAX);
+        stands.truncate(BRIEF_STANDS_MAX);
+        if rest > 0 {
+            stands.push(format!("and {} more (-v)", count(rest as u64)));
         }
+        let stands = stands
+            .into_iter()
+            .map(|text| DocumentPart::Paragraph(Tone::Plain, text));
+        let mut blocks: Vec<DocumentPart> = stands.collect();
+        blocks.extend(self.measured());
+        blocks.extend(self.answers());
+        let mut remarks: Vec<Remark> = audit
+            .findings
+            .iter()
+            .map(|found| remark(found, audit, BRIEF_CASES_MAX))
+            .collect();
+        remarks.iter_mut().for_each(|remark| remark.remedy.clear());
+        let mut steps = self.steps();
+        if !remarks.is_empty() {
+            steps.push("-v explains the findings".to_owned());
+        }
+        blocks.push(DocumentPart::Findings(remarks, None));
+        blocks.push(DocumentPart::Steps(steps));
         Document::new(self.title(), blocks)
     }
 
@@ -102,6 +113,40 @@ impl Report for Audited<'_> {
 }
 
 impl Audited<'_> {
+    /// The load, the runs, and what was not read.
+    fn measured(&self) -> Vec<DocumentPart> {
+        let audit = self.audit;
+        let mut blocks: Vec<DocumentPart> = ways(audit)
+            .into_iter()
+            .map(|way| DocumentPart::Paragraph(Tone::Faint, way))
+            .collect();
+        blocks.push(DocumentPart::Table(runs(audit)));
+        for file in audit.files.iter().filter(|file| !file.unread.is_empty()) {
+            let text = format!("{}: {}", file.file, file.not_read());
+            blocks.push(DocumentPart::Paragraph(Tone::Doubtful, text));
+        }
+        for file in audit.files.iter().filter(|file| file.too_many_runs) {
+            let most = count(foreign::RUNS_MAX as u64);
+            let text = format!(
+                "{}: more than {most} runs, the rest was not read",
+                file.file
+            );
+            blocks.push(DocumentPart::Paragraph(Tone::Doubtful, text));
+        }
+        blocks
+    }
+
+    fn answers(&self) -> Option<DocumentPart> {
+        let comparison = self.comparison.as_ref()?;
+        Some(DocumentPart::Answers(vec![answer(comparison)]))
+    }
+
+    fn steps(&self) -> Vec<String> {
+        let compares = self.comparison.is_none() && self.audit.groups.len() > 1;
+        let text = "--compare A B compares two labels (by name or number)";
+        compares.then(|| text.to_owned()).into_iter().collect()
+    }
+
     fn title(&self) -> String {
         let runs = many(self.audit.runs.len() as u64, "run");
         let labels = match self.audit.groups.len() {
@@ -139,13 +184,13 @@ impl Audited<'_> {
         };
         let text = match self.audit.runs.len() {
             1 if self.audit.is_void() => {
-                "What is invalid above says nothing; all else describes this one run."
+                "What is invalid says nothing; all else describes this one run."
             }
             1 => {
                 "The figures describe this one run. How far another would come out from it, one run cannot tell."
             }
             _ if void(About::Run) || void(About::Throughput) => {
-                "No difference between labels. What is not invalid above describes single runs."
+                "No difference between labels. What is not invalid describes single runs."
             }
             _ => {
                 "The requests per second, as figures of single runs, and no difference between labels."
@@ -157,6 +202,11 @@ impl Audited<'_> {
     /// The interval of a label's repetitions, unless it is void.
     fn pooled(&self, group: &RunGroup) -> Option<String> {
         let pooled = group.pooled?;
+        let mut runs = group.runs.iter().filter_map(|at| self.audit.runs.get(*at));
+        // A fixed rate is no result.
+        if runs.any(|run| run.load.rate_per_s.is_some()) {
+            return None;
+        }
         let voids = |found: &CheckResult| {
             found.check.about() != About::Comparison && found.voids_throughput_of(&group.runs)
         };
@@ -199,7 +249,7 @@ fn answer(comparison: &LabelComparison) -> QuestionAnswer {
     }
 }
 
-fn remark(found: &CheckResult, audit: &Audit) -> Remark {
+fn remark(found: &CheckResult, audit: &Audit, cases_max: usize) -> Remark {
     let about = match found.check.about() {
         About::Latency => Some("latency"),
         About::Throughput => Some("throughput"),
@@ -211,7 +261,7 @@ fn remark(found: &CheckResult, audit: &Audit) -> Remark {
         .map(str::to_owned);
     Remark {
         mark,
-        cases: case_lines(found, audit),
+        cases: case_lines(found, audit, cases_max),
         ..Remark::from(&found.finding)
     }
 }
@@ -243,7 +293,7 @@ fn finding_json(found: &CheckResult) -> Value {
 }
 
 /// Combines cases with the same evidence in one line, and limits the number of lines.
-fn case_lines(found: &CheckResult, audit: &Audit) -> Vec<String> {
+fn case_lines(found: &CheckResult, audit: &Audit, cases_max: usize) -> Vec<String> {
     let mut alike: Vec<(&str, Vec<&FindingCase>)> = Vec::new();
     for case in &found.cases {
         match alike
@@ -252,7 +302,7 @@ fn case_lines(found: &CheckResult, audit: &Audit) -> Vec<String> {
         {
             Some(at) => alike[at].1.push(case),
             // Cases beyond the limit need not be grouped.
-            None if alike.len() <= CASES_MAX => alike.push((&case.evidence, vec![case])),
+            None if alike.len() <= cases_max => alike.push((&case.evidence, vec![case])),
             None => {}
         }
     }
@@ -264,12 +314,12 @@ fn case_lines(found: &CheckResult, audit: &Audit) -> Vec<String> {
     }
     let told: usize = alike
         .iter()
-        .take(CASES_MAX)
+        .take(cases_max)
         .map(|(_, cases)| cases.len())
         .sum();
     let lines = alike
         .iter()
-        .take(CASES_MAX)
+        .take(cases_max)
         .map(|(evidence, cases)| case_line(evidence, cases, audit));
     let rest = found.cases.len().saturating_sub(told);
     let more =
@@ -432,6 +482,7 @@ fn runs(audit: &Audit) -> Table {
 
 fn figures(run: &ToolRun) -> Vec<Cell> {
     let failed = run.failures.total();
+    let known = run.unread.is_empty();
     let told = [
         run.failures.timeouts,
         run.failures.status,
@@ -451,7 +502,7 @@ fn figures(run: &ToolRun) -> Vec<Cell> {
                 count
             }
         })),
-        Cell::optional((failed > 0 || told).then(|| count(failed))),
+        Cell::optional((failed > 0 || told && known).then(|| count(failed))),
         us(run.latency.mean_us),
         us(run.latency.quantile(99.0)),
         Cell::optional(

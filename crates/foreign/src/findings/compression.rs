@@ -1,5 +1,6 @@
 //! Whether runs labelled as compressed transferred fewer bytes than others.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use model::{Grade, Quantity, evidence};
@@ -133,8 +134,8 @@ impl ToolRun {
 }
 
 /// The reason nothing was compressed.
-pub fn why(run: &ToolRun) -> &'static str {
-    match run.asks_for_no_coding() {
+pub fn why(run: &ToolRun) -> Cow<'static, str> {
+    Cow::Borrowed(match run.asks_for_no_coding() {
         true => {
             "The tool sends no Accept-Encoding unless told (-H 'Accept-Encoding: gzip'), so no service compresses for it."
         }
@@ -142,5 +143,5 @@ pub fn why(run: &ToolRun) -> &'static str {
             "The request allowed a coding, so the service declined: the type is not one it compresses, the body is below its \
              threshold, or the setting never reached it."
         }
-    }
+    })
 }

@@ -6,7 +6,8 @@ use model::{Evidence, Grade, Quantity, evidence};
 
 use super::{CheckInput, FindingCase};
 use crate::group::RunGroup;
-use crate::run::ToolRun;
+use crate::run::{ToolLoad, ToolRun};
+use crate::tool::Tool;
 use crate::words;
 
 /// Difference between two single runs of wrk on equal services: the median of 60 pairs. From the lines
@@ -19,6 +20,11 @@ pub const HAND_MAX: f64 = 0.81;
 /// A proxy that keeps its connections costs about as much as a small service: it halves throughput, but does
 /// not cut it to a third. A threshold for a suspicion, not for a verdict.
 const PROXIED_FACTOR: f64 = 3.0;
+
+/// Repeats whose rates differ by this factor are none.
+const UNLIKE_RATES: f64 = 1.5;
+/// Responses whose lengths differ by this factor are different ones.
+const UNLIKE_LENGTHS: f64 = 1.1;
 
 /// Tolerance between text and JSON of one run, because text is rounded.
 const ROUNDED: f64 = 1e-3;
@@ -79,6 +85,103 @@ pub fn same_output(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
     copies.into_iter().map(case).collect()
 }
 
+/// Runs of one label whose rates or lengths are too far apart for repeats.
+pub fn unlike(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
+    let case = |group: &RunGroup| {
+        let evidence = unlike_rates(group).or_else(|| unlike_lengths(of, group))?;
+        Some((
+            Grade::Invalid,
+            FindingCase {
+                label: group.label.clone(),
+                runs: group.runs.clone(),
+                evidence,
+            },
+        ))
+    };
+    of.groups.iter().filter_map(case).collect()
+}
+
+/// The least and the greatest of values, if the second is at least `factor` times the first.
+fn apart(values: impl Iterator<Item = f64>, factor: f64) -> Option<(f64, f64)> {
+    let (low, high) = values.fold((f64::MAX, 0.0_f64), |(low, high), value| {
+        (low.min(value), high.max(value))
+    });
+    (low > 0.0 && high >= factor * low).then_some((low, high))
+}
+
+fn unlike_rates(group: &RunGroup) -> Option<Evidence> {
+    let (low, high) = apart(group.rates.iter().copied(), UNLIKE_RATES)?;
+    Some(
+        evidence!("{lowest_per_s} and {highest_per_s}, a factor of {factor}";
+        lowest_per_s = Quantity::per_s(low), highest_per_s = Quantity::per_s(high), factor = Quantity::number(high / low)),
+    )
+}
+
+fn unlike_lengths(of: &CheckInput<'_>, group: &RunGroup) -> Option<Evidence> {
+    let sizes = group
+        .runs
+        .iter()
+        .filter_map(|at| of.runs[*at].bytes_per_response());
+    let (low, high) = apart(sizes, UNLIKE_LENGTHS)?;
+    Some(
+        evidence!("responses of {lowest_bytes} and of {highest_bytes}";
+        lowest_bytes = Quantity::bytes(low), highest_bytes = Quantity::bytes(high)),
+    )
+}
+
+/// Labels of one path and tool with responses of different lengths. Labels about compression differ on purpose.
+pub fn other_content(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
+    let mut alike: Vec<(Content, Vec<(&RunGroup, f64)>)> = Vec::new();
+    for group in of
+        .groups
+        .iter()
+        .filter(|group| words::compression(&group.label).is_none())
+    {
+        let Some(run) = group.runs.first().map(|at| &of.runs[*at]) else {
+            continue;
+        };
+        let Some(size) = run.bytes_per_response().filter(|size| *size > 0.0) else {
+            continue;
+        };
+        let content = (
+            run.tool,
+            run.path().unwrap_or_default(),
+            run.load.accept_encoding.as_deref(),
+        );
+        match alike.iter().position(|(one, _)| *one == content) {
+            Some(at) => alike[at].1.push((group, size)),
+            None => alike.push((content, vec![(group, size)])),
+        }
+    }
+    let case = |(_, sized): (Content, Vec<(&RunGroup, f64)>)| {
+        let (low, high) = apart(sized.iter().map(|(_, size)| *size), UNLIKE_LENGTHS)?;
+        let named = |size: f64| {
+            sized
+                .iter()
+                .find(|(_, one)| *one == size)
+                .map_or("", |(group, _)| &group.label)
+        };
+        let evidence = evidence!("{lowest_bytes} a response and {highest_bytes}";
+            lowest_bytes = Quantity::bytes(low), highest_bytes = Quantity::bytes(high));
+        let label = match named(low) == named(high) {
+            true => named(low).to_owned(),
+            false => format!("{} → {}", named(low), named(high)),
+        };
+        Some((
+            Grade::Warning,
+            FindingCase {
+                label,
+                runs: runs_of(sized.iter().map(|(group, _)| *group)),
+                evidence,
+            },
+        ))
+    };
+    alike.into_iter().filter_map(case).collect()
+}
+
+/// Tool, path and requested coding of runs whose responses should be equal.
+type Content<'r> = (Tool, &'r str, Option<&'r str>);
+
 /// Whether two outputs belong to one run. No two runs have the same mean to the last digit and the same
 /// request count.
 fn is_copy(one: &ToolRun, other: &ToolRun) -> bool {
@@ -117,6 +220,13 @@ pub fn one_run(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
     let rated: Vec<(&RunGroup, f64)> = of
         .groups
         .iter()
+        // A fixed rate is no result.
+        .filter(|group| {
+            group
+                .runs
+                .iter()
+                .all(|at| of.runs[*at].load.rate_per_s.is_none())
+        })
         .filter_map(|group| Some((group, group.rate()?)))
         .collect();
     let single = rated
@@ -126,7 +236,10 @@ pub fn one_run(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
     if rated.len() < 2 || single == 0 {
         return Vec::new();
     }
-    let pairs = Pairs::of(&rated);
+    let pairs = Pairs::of(of.runs, &rated);
+    if pairs.all == 0 {
+        return Vec::new();
+    }
     let (label, evidence) = match rated[..] {
         [(one, slow), (other, fast)] => {
             let words = format!(
@@ -161,6 +274,19 @@ pub fn one_run(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
 /// Compares a ratio with the differences between equal services.
 pub fn distance(ratio: f64) -> String {
     let apart = ratio.max(1.0 / ratio) - 1.0;
+    let told = distance_of(apart);
+    if ratio < 1.0 / SAME_EITHER_WAY {
+        // The differences below are those of the faster side.
+        let faster = change_alone(1.0 / ratio, 1);
+        return format!("{faster} the other way round, {told}");
+    }
+    told
+}
+
+/// A ratio this near to 1 is the same in both directions.
+const SAME_EITHER_WAY: f64 = 1.05;
+
+fn distance_of(apart: f64) -> String {
     match apart {
         a if a <= HAND_MEDIAN => {
             format!(
@@ -185,6 +311,15 @@ pub fn distance(ratio: f64) -> String {
     }
 }
 
+/// A distance in percent, or as a factor if it is large.
+fn apart_by(ratio: f64) -> String {
+    if ratio < 2.0 {
+        share(ratio - 1.0)
+    } else {
+        change_alone(ratio, 1)
+    }
+}
+
 fn several(groups: &[RunGroup], rated: &[(&RunGroup, f64)], pairs: &Pairs) -> Evidence {
     let closest = pairs.closest.map(|(one, other, ratio)| {
         // By their short numbers in the list of labels.
@@ -200,7 +335,7 @@ fn several(groups: &[RunGroup], rated: &[(&RunGroup, f64)], pairs: &Pairs) -> Ev
             "; the closest, #{} and #{}, by {}",
             one.min(other),
             one.max(other),
-            share(ratio - 1.0)
+            apart_by(ratio)
         )
     });
     let closest = closest.unwrap_or_default();
@@ -209,9 +344,10 @@ fn several(groups: &[RunGroup], rated: &[(&RunGroup, f64)], pairs: &Pairs) -> Ev
         .fold((f64::MAX, 0.0_f64), |(low, high), (_, rate)| {
             (low.min(*rate), high.max(*rate))
         });
-    evidence!("{} to {}; of {pairs} pairs {pairs_close} differ by less than {}{closest}",
-        Quantity::per_s(range.0), Quantity::per_s(range.1), share(HAND_WIDE);
-        pairs_close = Quantity::count(pairs.near), pairs = Quantity::count(pairs.all))
+    let evidence = evidence!("{} to {}; of {} {pairs_close} differ by less than {}{closest}",
+        Quantity::per_s(range.0), Quantity::per_s(range.1), many(pairs.all, "pair"), share(HAND_WIDE);
+        pairs_close = Quantity::count(pairs.near));
+    evidence.with([("pairs", Quantity::count(pairs.all))])
 }
 
 /// All pairs of labels of which one has a single run.
@@ -222,7 +358,7 @@ struct Pairs {
 }
 
 impl Pairs {
-    fn of(rated: &[(&RunGroup, f64)]) -> Self {
+    fn of(runs: &[ToolRun], rated: &[(&RunGroup, f64)]) -> Self {
         let mut pairs = Self {
             all: 0,
             near: 0,
@@ -231,6 +367,9 @@ impl Pairs {
         for (other, (later, fast)) in rated.iter().enumerate() {
             for (one, (earlier, slow)) in rated[..other].iter().enumerate() {
                 let ratio = (fast / slow).max(slow / fast);
+                if !is_like(runs, earlier, later) {
+                    continue;
+                }
                 if pairs.closest.is_none_or(|(_, _, least)| ratio < least) {
                     pairs.closest = Some((one, other, ratio));
                 }
@@ -242,6 +381,36 @@ impl Pairs {
         }
         pairs
     }
+}
+
+/// Whether two labels had the same load, path and tool, so that their difference may be the setting's.
+fn is_like(runs: &[ToolRun], one: &RunGroup, other: &RunGroup) -> bool {
+    let first = |group: &RunGroup| group.runs.first().map(|at| &runs[*at]);
+    let (Some(one), Some(other)) = (first(one), first(other)) else {
+        return false;
+    };
+    // Settings that a comparison may be about, and those that only decide how long it took, are not compared.
+    let ToolLoad {
+        connections,
+        threads: _,
+        duration_s: _,
+        requests: _,
+        rate_per_s,
+        keep_alive: _,
+        pipelining,
+        accept_encoding: _,
+        timeout_s: _,
+    } = &one.load;
+    let load = &other.load;
+    let agree = |one: Option<u64>, other: Option<u64>| {
+        one.zip(other).is_none_or(|(one, other)| one == other)
+    };
+    let same_path = one
+        .path()
+        .zip(other.path())
+        .is_none_or(|(one, other)| one == other);
+    let same_load = agree(*connections, load.connections) && agree(*pipelining, load.pipelining);
+    one.tool == other.tool && same_load && *rate_per_s == load.rate_per_s && same_path
 }
 
 /// All repeats of one label ran before the repeats of the next.

@@ -1,13 +1,12 @@
 //! Checks of a single run: what the tool really sent, for how long, and whether its output is complete.
-//! Failures that the figures include or omit. Whether the printed latencies were measured, for which
-//! requests, and their meaning. This module does not compare runs.
+//! Failures that the figures include or omit. This module does not compare runs.
 
-use model::quantity::{count, decimal, many, rate};
+use model::quantity::{count, many, rate, span};
 use model::{Evidence, Grade, Quantity, evidence};
 
 use super::{RunFinding, graded, share};
-use crate::run::{KEPT_UP, ToolRun, parts};
-use crate::tools::{Divides, RateOf, ToolPace};
+use crate::run::{ToolRun, parts};
+use crate::tools::{Divides, RateOf};
 
 /// A runtime compiles and caches fill during the first seconds. Proofload's own warm-ups take 2 to 6 s.
 const SECONDS_MIN: f64 = 10.0;
@@ -15,6 +14,8 @@ const SECONDS_MIN: f64 = 10.0;
 const REQUESTS_PER_CONNECTION_MIN: f64 = 5.0;
 /// Maximum relative deviation of requests / seconds from the printed rate.
 const CONTRADICTION: f64 = 0.1;
+/// Maximum deviation of a printed share of successes with two decimals in percent.
+const SUCCESS_WITHIN: f64 = 0.0002;
 
 /// The number of requests after `before`, if known.
 fn requests(before: &str, run: &ToolRun) -> String {
@@ -123,6 +124,9 @@ pub fn http_1_0(run: &ToolRun) -> Option<RunFinding> {
 
 /// Requests, seconds and rate that contradict each other.
 pub fn contradicting(run: &ToolRun) -> Option<RunFinding> {
+    if let Some(seen) = sent_beyond_answered(run).or_else(|| other_success(run)) {
+        return Some(seen);
+    }
     let of_all = matches!(run.tool.row().rate_of, RateOf::Requests | RateOf::Responses);
     let exact = !run.rounded && of_all && run.abort.is_none();
     let (all, length) = (
@@ -140,6 +144,52 @@ pub fn contradicting(run: &ToolRun) -> Option<RunFinding> {
         many(all, "request"), Quantity::seconds(length), Quantity::share(off);
         counted_per_s = Quantity::per_s(counted), printed_per_s = Quantity::per_s(printed));
     Some((Grade::Warning, seen))
+}
+
+/// Far more requests were sent than the rate of responses allows for.
+fn sent_beyond_answered(run: &ToolRun) -> Option<RunFinding> {
+    let (sent, seconds) = (run.sent?, run.duration_s?);
+    let answered = run.requests_per_s? * seconds;
+    // Failures have their own finding.
+    let lost = (sent as f64) - answered - run.failures.total() as f64;
+    let in_flight = run.connections_opened().unwrap_or(0) * run.load.pipelining.unwrap_or(1).max(1);
+    if answered <= 0.0 || lost < answered || lost < 2.0 * in_flight as f64 {
+        return None;
+    }
+    let seen = evidence!("{sent} sent; {} for {} are {answered_responses} answered",
+        Quantity::per_s(run.requests_per_s?), span(seconds);
+        sent = Quantity::count(sent), answered_responses = Quantity::count(answered.round() as u64));
+    Some((Grade::Invalid, seen))
+}
+
+/// The printed share of successes, within its rounding, is that of the counts.
+fn other_success(run: &ToolRun) -> Option<RunFinding> {
+    let (printed, all) = (run.success_share?, run.attempts().filter(|all| *all > 0)?);
+    let counted = 1.0 - share(run.failures.total(), all);
+    if (printed - counted).abs() <= SUCCESS_WITHIN {
+        return None;
+    }
+    let seen = evidence!("{printed_share} succeeded as printed; by the counts {counted_share}";
+        printed_share = Quantity::share(printed), counted_share = Quantity::share(counted));
+    Some((Grade::Warning, seen))
+}
+
+/// Lines of the tool without figures here.
+pub fn not_understood(run: &ToolRun) -> Option<RunFinding> {
+    let first = run.unread.first()?;
+    let more = match run.unread.len() {
+        1 => String::new(),
+        all => format!(", and {} more", all - 1),
+    };
+    let words = format!("line {}: `{}`{more}", first.line, first.text);
+    let figures = [("lines", Quantity::count(run.unread.len() as u64))];
+    Some((Grade::Warning, Evidence::new(words, figures)))
+}
+
+/// The tool's own verdict.
+pub fn own_warning(run: &ToolRun) -> Option<RunFinding> {
+    let words = run.warnings.join("; ");
+    (!run.warnings.is_empty()).then(|| (Grade::Warning, words.into()))
 }
 
 /// Truncated output.
@@ -173,8 +223,18 @@ pub fn statuses(run: &ToolRun) -> Option<RunFinding> {
     if bad == 0 {
         return None;
     }
-    let requests = run.requests.unwrap_or(bad);
     let noun = if counts_all { "request" } else { "response" };
+    let counted = || Some((run.rate()? * run.seconds()?).round() as u64);
+    let all = if counts_all {
+        run.attempts()
+    } else {
+        run.responses()
+    };
+    let Some(requests) = all.or_else(counted).filter(|all| *all >= bad) else {
+        // The whole is not known, and is never the failures themselves.
+        let seen = evidence!("{failed} {noun}s"; failed = Quantity::count(bad));
+        return Some((Grade::Warning, seen));
+    };
     let part = share(bad, requests);
     let printed = run
         .rate()
@@ -209,20 +269,18 @@ pub fn connections(run: &ToolRun) -> Option<RunFinding> {
         .map(|(number, name)| format!("{} {name}", count(number)))
         .collect();
     // Some tools include them in the requests.
-    let more = if run.tool.row().rate_of == RateOf::Requests {
-        0
-    } else {
-        all
+    let within = run.tool.row().failures_within;
+    let nothing = within && (run.requests <= Some(all) || run.requests_per_s == Some(0.0));
+    let part = match run.requests {
+        Some(requests) if within && !nothing => share(all, requests),
+        Some(requests) if !within => share(all, requests.saturating_add(all)),
+        Some(_) | None => 1.0,
     };
-    let part = run
-        .requests
-        .map_or(1.0, |requests| share(all, requests.saturating_add(more)));
-    let beside = |requests| {
-        format!(
-            " beside {} ({})",
-            many(requests, "request"),
-            Quantity::share(part)
-        )
+    let told = Quantity::share(part);
+    let beside = |requests: u64| match (nothing, within) {
+        (true, _) => format!(": not one of {} was answered", many(requests, "request")),
+        (false, true) => format!(" of {} ({told})", many(requests, "request")),
+        (false, false) => format!(" beside {} ({told})", many(requests, "request")),
     };
     let beside = run.requests.map(beside);
     let words = kinds.join(", ") + &beside.unwrap_or_default();
@@ -244,163 +302,4 @@ pub fn lengths(run: &ToolRun) -> Option<RunFinding> {
         Grade::Note,
         Evidence::new(seen, [("responses", Quantity::count(other))]),
     ))
-}
-
-/// From this share of timeouts on, the rest is not a usable sample.
-const ALL: f64 = 0.999;
-/// Minimum number of requests beyond a quantile, as in Proofload's own experiments.
-const BEYOND: f64 = 10.0;
-/// JSON has higher percentiles by default.
-const JSON_PERCENT_MAX: f64 = 99.0;
-/// Maximum relative deviation of connections / throughput from the latency to count as equal.
-const LITTLE_WITHIN: f64 = 0.1;
-
-/// Timeouts, the requests that include them, and their share. Some tools count a request that timed out,
-/// others do not.
-fn timeouts_of(run: &ToolRun) -> (u64, u64, f64) {
-    let timeouts = run.failures.timeouts.unwrap_or(0);
-    let requests = run.requests.unwrap_or(0);
-    let all = match run.tool.row().counts_timeouts {
-        true => requests.max(timeouts),
-        false => requests.saturating_add(timeouts),
-    };
-    (timeouts, all, share(timeouts, all))
-}
-
-fn timed_out(words: String, timeouts: u64, share: f64) -> Evidence {
-    Evidence::new(
-        words,
-        [
-            ("timeouts", Quantity::count(timeouts)),
-            ("timeout_share", Quantity::share(share)),
-        ],
-    )
-}
-
-/// Every request timed out, or the latencies are zeros.
-pub fn never_measured(run: &ToolRun) -> Option<RunFinding> {
-    let (timeouts, requests, share) = timeouts_of(run);
-    let (all, zeros) = (
-        timeouts > 0 && share >= ALL,
-        run.latency.unmeasured && requests > 0,
-    );
-    let what = match timeouts {
-        0 => format!("{} and no latency", many(requests, "request")),
-        _ => format!(
-            "{} of {} timed out",
-            count(timeouts),
-            many(requests, "request")
-        ),
-    };
-    let printed = if run.latency.unmeasured {
-        "; latency printed as 0 or nan"
-    } else {
-        ""
-    };
-    let seen = || timed_out(format!("{what}{printed}{}", wait(run)), timeouts, share);
-    (all || zeros).then(|| (Grade::Invalid, seen()))
-}
-
-/// Some requests timed out, and are missing in the latencies.
-pub fn timeouts(run: &ToolRun) -> Option<RunFinding> {
-    let (timeouts, requests, share) = timeouts_of(run);
-    if timeouts == 0 || share >= ALL || run.latency.unmeasured {
-        return None;
-    }
-    let rest = count(requests.saturating_sub(timeouts));
-    let rest = match share > 0.5 {
-        true => format!("; what is printed is the latency of the other {rest}"),
-        false => String::new(),
-    };
-    let part = Quantity::share(share);
-    let words = format!(
-        "{} of {} ({part}){rest}{}",
-        count(timeouts),
-        many(requests, "request"),
-        wait(run)
-    );
-    Some((graded(share), timed_out(words, timeouts, share)))
-}
-
-/// The wait of each request if all connections always have one in flight (Little's law), if that is long.
-fn wait(run: &ToolRun) -> String {
-    let closed = run.is_closed_loop();
-    match (run.connections_opened(), run.rate()) {
-        (Some(connections), Some(rate)) if closed && connections as f64 / rate >= 1.0 => {
-            let (rate, each) = (
-                Quantity::per_s(rate),
-                Quantity::seconds(connections as f64 / rate),
-            );
-            format!(
-                "; {} at {rate} wait {each} each",
-                many(connections, "connection")
-            )
-        }
-        _ => String::new(),
-    }
-}
-
-/// The handling of requests that exceed the tool's limit.
-pub fn why(run: &ToolRun) -> &'static str {
-    let usual = "What took longer than the tool's limit is in no percentile, so these look better than what users saw.";
-    run.tool.row().late_responses.unwrap_or(usual)
-}
-
-/// Open loop: the tool could not keep the rate.
-pub fn fell_behind(run: &ToolRun) -> Option<RunFinding> {
-    if let Some(unsent) = run.unsent {
-        let sent = run.requests.unwrap_or(0);
-        let seen = evidence!("{unsent_requests} were not sent, beside {}", many(sent, "request");
-            unsent_requests = Quantity::count(unsent));
-        return (share(unsent, sent.saturating_add(unsent)) > 1.0 - KEPT_UP)
-            .then_some((Grade::Invalid, seen));
-    }
-    let told = run.tool.row().pace == ToolPace::Responses;
-    let (asked, rate) = (run.load.rate_per_s.filter(|_| told)?, run.rate()?);
-    let seen = evidence!("{asked_per_s} requested, {done_per_s} done";
-        asked_per_s = Quantity::per_s(asked), done_per_s = Quantity::per_s(rate));
-    (rate < KEPT_UP * asked).then_some((Grade::Invalid, seen))
-}
-
-/// Too few requests for the highest quantile shown.
-pub fn tail(run: &ToolRun) -> Option<RunFinding> {
-    let all = run
-        .responses()
-        .filter(|responses| *responses > 0 && !run.latency.unmeasured)?;
-    let told = |percent: f64| percent < 100.0 && !(run.json && percent > JSON_PERCENT_MAX);
-    let shown = run
-        .latency
-        .quantiles
-        .iter()
-        .map(|one| one.percent)
-        .filter(|percent| told(*percent));
-    let highest = shown.fold(0.0, f64::max);
-    let beyond = all as f64 * (100.0 - highest) / 100.0;
-    if highest == 0.0 || beyond >= BEYOND {
-        return None;
-    }
-    let wanted = (BEYOND / (1.0 - highest / 100.0)).round() as u64;
-    let seen = evidence!("p{highest} is a matter of {} of {}; it takes {requests_wanted}", decimal(beyond, 1), many(all, "request");
-        requests_wanted = Quantity::count(wanted));
-    let named = [
-        ("percent", Quantity::number(highest)),
-        ("requests", Quantity::count(all)),
-    ];
-    Some((Grade::Warning, seen.with(named)))
-}
-
-/// Closed loop: the mean latency is just connections / throughput.
-pub fn little(run: &ToolRun) -> Option<RunFinding> {
-    if !run.is_closed_loop() {
-        return None;
-    }
-    let (connections, rate, mean) = (run.connections_opened()?, run.rate()?, run.latency.mean_us?);
-    let at_once = connections.saturating_mul(run.load.pipelining.unwrap_or(1).max(1));
-    let little = at_once as f64 / rate * 1e6;
-    if little <= 0.0 || (mean / little - 1.0).abs() > LITTLE_WITHIN {
-        return None;
-    }
-    let seen = evidence!("{} / {} = {connections_over_rate_us}; printed: {mean_us}", count(at_once), Quantity::per_s(rate);
-        connections_over_rate_us = Quantity::us(little), mean_us = Quantity::us(mean));
-    Some((Grade::Warning, seen))
 }

@@ -1,5 +1,5 @@
-//! ApacheBench 2. Its mean is connections × time / requests by definition. It aborts at the first reset
-//! without `-r`.
+//! ApacheBench 2. Its `Time per request` is connections × time / requests by definition; the mean that it
+//! measured is in the table of connection times. It aborts at the first reset without `-r`.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -21,8 +21,10 @@ pub static AB: ToolRow = ToolRow {
         (&["t"], Meaning::Duration),
         (&["k"], Meaning::Keep),
         (&["H"], Meaning::Header),
+        (&["s"], Meaning::Timeout),
     ],
     http_1_0: true,
+    limit_s: Some(30.0),
     fails_alone: |text, _| text.starts_with("apr_"),
     translate: Some((translate, EXAMPLE)),
     ..usual(Tool::Ab, "ab", begins, take)
@@ -41,14 +43,20 @@ fn begins(text: &str) -> Option<Beginning> {
                 first: false,
             })
         }
-        _ if starts(text, BEFORE_RATE) || text.starts_with("Requests per second:") => {
-            Beginning::LATER
-        }
+        _ if starts(text, BEFORE_RATE) || is_rate(text) => Beginning::LATER,
         _ => None,
     }
 }
 
+/// `Requests per second:    175.35 [#/sec] (mean)`. Other tools print the name without this unit.
+fn is_rate(text: &str) -> bool {
+    text.starts_with("Requests per second:") && text.contains("[#/sec] (mean)")
+}
+
 fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
+    if is_own_warning(text, draft) {
+        return LineTaken::Ours;
+    }
     if is_abort(text, draft) {
         return LineTaken::Ours;
     }
@@ -63,6 +71,10 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     };
     let value = value.trim();
     let first = value.split_whitespace().next().unwrap_or_default();
+    let counted = number::whole(first);
+    if COUNTS.contains(&name.trim()) && counted.is_none() {
+        draft.not_understood();
+    }
     let run = &mut draft.run;
     match name.trim() {
         "Server Software" if run.requests.is_some() => return LineTaken::Again,
@@ -76,15 +88,18 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
                 .take()
                 .map(|url| url.replacen("http://", "https://", 1))
         }
-        "Document Path" => run.url = run.url.take().map(|url| url + value),
-        "Concurrency Level" => run.load.connections = number::whole(first),
+        "Document Path" => run.url = run.url.take().map(|url| url + first),
+        "Concurrency Level" => run.load.connections = counted,
         "Time taken for tests" => run.duration_s = number::decimal(first),
         "Complete requests" => return draft.requests(first),
-        "Failed requests" => run.failures.other = number::whole(first),
-        "Keep-Alive requests" => run.keep_alive_requests = number::whole(first),
-        "Non-2xx responses" => run.failures.status = number::whole(first),
-        "Write errors" => run.failures.write = number::whole(first),
+        "Failed requests" => run.failures.other = counted,
+        "Keep-Alive requests" => run.keep_alive_requests = counted,
+        "Non-2xx responses" => run.failures.status = counted,
+        "Write errors" => run.failures.write = counted,
         "Total transferred" => run.bytes = number::figure(first, Lone::Thousands),
+        "Requests per second" if !is_rate(text) && !draft.certain => {
+            draft.refused = Some("a tool that prints nearly what ab prints");
+        }
         "Requests per second" => return draft.rate(first, Lone::Decimal),
         "Time per request" => time(value, first, draft),
         "Total" => moments(value, draft),
@@ -98,12 +113,20 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
 
 /// Lines without a parsed figure.
 fn plain(text: &str) -> LineTaken {
-    let known = "This is ApacheBench|Copyright |Licensed to The Apache|Benchmarking |Completed |Finished |Connection Times (ms)|\
+    let known = "This is ApacheBench|Copyright |Licensed to The Apache|Benchmarking |Completed |Finished |Total body sent:|Total POSTed:|Total PUT:|Server Name:|TLS Server Name:|\
+                 Server Temp Key:|Connection Times (ms)|\
                  min mean|min  mean|Percentage of the requests served|..done";
     let progress = text
         .split_whitespace()
         .all(|word| word.trim_end_matches('%').parse::<u64>().is_ok());
-    let ours = starts(text, known) || text.ends_with("(across all concurrent requests)");
+    let ours = starts(text, known)
+        || [
+            "(across all concurrent requests)",
+            "kb/s sent",
+            "kb/s total",
+        ]
+        .iter()
+        .any(|end| text.ends_with(end));
     if ours || (progress && !text.is_empty()) {
         LineTaken::Ours
     } else {
@@ -113,18 +136,56 @@ fn plain(text: &str) -> LineTaken {
 
 /// `Time per request: 1610.3 [ms] (mean)`. The second such line divides by the connections.
 fn time(value: &str, first: &str, draft: &mut RunDraft) {
-    if value.ends_with("(mean)") {
+    if value.contains("(mean)") {
         let us = number::decimal(first).map(|ms| ms * 1e3);
+        draft.run.latency.mean_computed = true;
         keep(&mut draft.run.latency.mean_us, us);
+        if us.is_none() {
+            draft.not_understood();
+        }
     }
     // The last part that is always present. The tables after it may be switched off.
     draft.whole = true;
 }
 
+/// Below this the mean of the table, in whole milliseconds, is too coarse.
+const WHOLE_MS_MIN: f64 = 10.0;
+/// Lines with a count.
+const COUNTS: [&str; 6] = [
+    "Concurrency Level",
+    "Complete requests",
+    "Failed requests",
+    "Keep-Alive requests",
+    "Non-2xx responses",
+    "Write errors",
+];
+
+/// `WARNING: The median and mean for the total time are not within a normal deviation`, and the line after it.
+fn is_own_warning(text: &str, draft: &mut RunDraft) -> bool {
+    let grave = text.starts_with("ERROR: The median and mean");
+    if grave || text.starts_with("WARNING: The median and mean") {
+        if let Some(time) = between(text, "mean for the ", " are") {
+            let apart = if grave { "far apart" } else { "apart" };
+            draft
+                .run
+                .warnings
+                .push(format!("median and mean of the {time} are {apart}"));
+        }
+        return true;
+    }
+    text.contains("These results are NOT reliable")
+        || text.contains("These results are probably not that reliable")
+}
+
 /// `Total:  1 2 0.5 2 9` is min, mean, sd, median, max in milliseconds.
 fn moments(value: &str, draft: &mut RunDraft) {
     let ms: Vec<Option<f64>> = value.split_whitespace().map(number::decimal).collect();
-    if let [_, _, sd, _, max] = ms[..] {
+    if let [_, Some(mean), sd, _, max] = ms[..] {
+        // Whole milliseconds, so that a mean of less than 10 is better computed.
+        if mean >= WHOLE_MS_MIN {
+            draft.run.latency.mean_us = Some(mean * 1e3);
+            draft.run.latency.mean_computed = false;
+        }
         draft.run.latency.sd_us = sd.map(|ms| ms * 1e3);
         draft.run.latency.max_us = max.map(|ms| ms * 1e3);
         draft.part = Part::Quantiles;

@@ -1,11 +1,11 @@
-//! autocannon, tables and JSON. Its text has only rounded counts. Its rates are means of samples, one per
-//! second.
+//! autocannon, tables and JSON. Its text has only rounded counts, of the requests that it sent. Its rates are
+//! means of samples, one per second.
 
 use serde_json::Value;
 
 use super::{
     Beginning, Meaning, RateOf, Tool, ToolRow, at, between, count_at, ended, is_start, is_total,
-    take_total, usual,
+    take_total, total_parts, usual,
 };
 use crate::draft::{LineTaken, RunDraft, keep};
 use crate::number::{self, Lone};
@@ -22,7 +22,10 @@ pub static AUTOCANNON: ToolRow = ToolRow {
         (&["R", "overallRate"], Meaning::Rate),
         (&["r", "connectionRate"], Meaning::RateEach),
         (&["H", "headers"], Meaning::Header),
+        (&["t", "timeout"], Meaning::Timeout),
     ],
+    failures_within: true,
+    limit_s: Some(10.0),
     connections: 10,
     rate_of: RateOf::Samples,
     json: Some((from_json, &["\"p97_5\"", "\"latency\""])),
@@ -39,7 +42,11 @@ fn begins(text: &str) -> Option<Beginning> {
         _ if text.starts_with("Running ") && text.contains(" @ ") && !text.contains(" test @ ") => {
             Beginning::FIRST
         }
-        _ if is_table(text) || is_total(text, true) || text.ends_with(" non 2xx responses") => {
+        // Tables in Markdown are autocannon's only below its first line.
+        _ if is_table(text) && !text.contains('|')
+            || is_total(text, true)
+            || text.ends_with(" non 2xx responses") =>
+        {
             Beginning::LATER
         }
         _ => None,
@@ -51,8 +58,37 @@ fn is_table(text: &str) -> bool {
     let cells = cells(text);
     matches!(
         cells.first(),
-        Some(&("Stat" | "Latency" | "Req/Sec" | "Bytes/Sec"))
+        Some(&("Stat" | "Latency" | "Latency (ms)" | "Req/Sec" | "Bytes/Sec"))
     ) && cells.len() >= 4
+        || columns(text).is_some()
+}
+
+/// The columns of a table without lines, which version 2 prints: `Stat         Avg     Stdev   Max`.
+fn columns(text: &str) -> Option<Vec<String>> {
+    let mut words = text.split_whitespace();
+    let is_column =
+        |word: &&str| matches!(*word, "Avg" | "Stdev" | "Max" | "Min") || word.ends_with('%');
+    if words.next() != Some("Stat") {
+        return None;
+    }
+    let columns: Vec<&str> = words.collect();
+    (columns.len() >= 3 && columns.iter().all(is_column))
+        .then(|| columns.into_iter().map(str::to_owned).collect())
+}
+
+/// A row of such a table: `Latency (ms) 4.15    11.56   218.03`.
+fn plain_row(words: &[&str], draft: &mut RunDraft) -> Option<LineTaken> {
+    if draft.columns.is_empty() {
+        return None;
+    }
+    match words {
+        ["Latency", "(ms)", values @ ..] if values.len() == draft.columns.len() => {
+            Some(row(&[&["Latency (ms)"], values].concat(), draft))
+        }
+        ["Req/Sec", values @ ..] if values.len() == draft.columns.len() => Some(row(words, draft)),
+        ["Bytes/Sec", ..] => Some(LineTaken::Ours),
+        _ => None,
+    }
 }
 
 /// Both begin with `Running 10s test @ …`. The line after it distinguishes them.
@@ -74,35 +110,65 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if is_frame(text) || is_start(text, draft) || is_load(text, draft) {
         return LineTaken::Ours;
     }
-    if text.contains('│') {
+    if text.contains('│') || is_table(text) && text.contains('|') {
         return row(&cells(text), draft);
+    }
+    if let Some(columns) = columns(text) {
+        draft.columns = columns;
+        return LineTaken::Ours;
     }
     if is_total(text, true) {
         return total(text, draft);
     }
     let words: Vec<&str> = text.split_whitespace().collect();
-    let failures = &mut draft.run.failures;
+    if let Some(taken) = plain_row(&words, draft) {
+        return taken;
+    }
     match words.as_slice() {
         // These counts are exact, and printed only if there are failures.
         [_, "2xx", "responses,", ..] if draft.run.duration_s.is_some() => return LineTaken::Again,
-        [good, "2xx", "responses,", bad, "non", "2xx", "responses"] => {
+        [
+            good,
+            "2xx",
+            "responses,",
+            bad,
+            "non",
+            "2xx",
+            "responses",
+            ..,
+        ] => {
+            let failures = &mut draft.run.failures;
             failures.status = number::whole(bad);
+            if failures.status.is_none() {
+                draft.not_understood();
+                return LineTaken::Ours;
+            }
             let both = number::whole(good)
                 .zip(failures.status)
                 .map(|(good, bad)| good.saturating_add(bad));
             return keep(&mut draft.run.requests, both);
         }
-        [errors, "errors", timeouts, "timeouts)"] => {
-            let count =
-                |word: &str| number::count(word.trim_matches(['(', ')'])).map(|(count, _)| count);
-            let timeouts = count(timeouts);
-            failures.timeouts = timeouts;
-            failures.other = count(errors).map(|all| all.saturating_sub(timeouts.unwrap_or(0)));
-        }
+        [all, "errors", timeouts, "timeouts)", ..] => errors(all, timeouts, draft),
+        [_, "errors", ..] => draft.not_understood(),
         ["#", "of", "samples:", ..] | ["Req/Bytes", ..] => {}
         _ => return LineTaken::Foreign,
     }
     LineTaken::Ours
+}
+
+/// `166k errors (0 timeouts)`. Requests include them, unless these were the exact count of responses.
+fn errors(all: &str, timeouts: &str, draft: &mut RunDraft) {
+    let count = |word: &str| number::count(word.trim_matches(['(', ')']));
+    let (Some((all, rounded)), Some((timeouts, _))) = (count(all), count(timeouts)) else {
+        return draft.not_understood();
+    };
+    let run = &mut draft.run;
+    run.failures.timeouts = Some(timeouts);
+    run.failures.other = Some(all.saturating_sub(timeouts));
+    if run.failures.status.is_some() {
+        run.requests = run.requests.map(|responses| responses.saturating_add(all));
+        run.rounded |= rounded;
+    }
 }
 
 fn is_load(text: &str, draft: &mut RunDraft) -> bool {
@@ -124,12 +190,19 @@ fn is_load(text: &str, draft: &mut RunDraft) -> bool {
 }
 
 fn is_frame(text: &str) -> bool {
+    let ruled =
+        |text: &str| text.len() > 3 && text.chars().all(|c| matches!(c, '-' | '|' | ':' | ' '));
     text.starts_with(['┌', '├', '└'])
+        || (text.contains("--|") && ruled(text))
         || (!text.is_empty() && text.chars().all(|c| "─┬┼┴┐┤┘".contains(c)))
 }
 
 fn cells(text: &str) -> Vec<&str> {
-    text.trim_matches('│').split('│').map(str::trim).collect()
+    let lines = ['│', '|'];
+    text.trim_matches(lines)
+        .split(lines)
+        .map(str::trim)
+        .collect()
 }
 
 /// Reads cells by the names of their columns, because versions have different ones.
@@ -139,12 +212,17 @@ fn row(cells: &[&str], draft: &mut RunDraft) -> LineTaken {
     };
     match *name {
         "Stat" => draft.columns = values.iter().map(|cell| (*cell).to_owned()).collect(),
-        "Latency" => {
+        "Latency" | "Latency (ms)" => {
             let columns = draft.columns.clone();
             let us = |wanted: &str| {
                 let at = columns.iter().position(|column| column == wanted)?;
-                number::micros(&values.get(at)?.replace(' ', ""), Lone::Thousands)
+                let unit = if name.ends_with("(ms)") { "ms" } else { "" };
+                let value = values.get(at)?.replace(' ', "") + unit;
+                number::micros(&value, Lone::Thousands)
             };
+            if us("Avg").is_none() {
+                draft.not_understood();
+            }
             draft.moments(us("Avg"), us("Stdev"), us("Max"));
             for column in columns.iter().filter(|column| column.ends_with('%')) {
                 draft.quantile(super::percent(column), us(column));
@@ -165,6 +243,8 @@ fn row(cells: &[&str], draft: &mut RunDraft) -> LineTaken {
 
 fn total(text: &str, draft: &mut RunDraft) -> LineTaken {
     let exact = draft.run.requests.is_some() && draft.run.duration_s.is_none();
+    let sent = total_parts(text).and_then(|(count, _, _)| number::count(count));
+    draft.run.sent = sent.map(|(count, _)| count);
     let taken = if exact {
         LineTaken::Ours
     } else {
@@ -188,11 +268,13 @@ fn from_json(value: &Value) -> Option<ToolRun> {
     run.load.threads = count_at(value, &["workers"]).filter(|workers| *workers > 0);
     run.duration_s = at(value, &["duration"]);
     // Older versions have neither the total nor the classes of statuses.
-    run.requests = count_at(value, &["requests", "total"]);
+    let responses = count_at(value, &["requests", "total"]);
+    run.sent = count_at(value, &["requests", "sent"]);
     run.requests_per_s = at(value, &["requests", "average"]);
     run.bytes = at(value, &["throughput", "total"]);
     run.failures.timeouts = count_at(value, &["timeouts"]);
     let errors = count_at(value, &["errors"]);
+    run.requests = responses.map(|responses| responses.saturating_add(errors.unwrap_or(0)));
     run.failures.other = errors.map(|all| all.saturating_sub(run.failures.timeouts.unwrap_or(0)));
     run.failures.status = count_at(value, &["non2xx"]);
     let us = |key: &str| at(value, &["latency", key]).map(|ms| ms * 1e3);

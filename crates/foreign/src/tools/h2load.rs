@@ -38,7 +38,12 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     let words: Vec<&str> = value.split_whitespace().collect();
     let us = |at: usize| number::us(words.get(at)?);
     match name.trim_end() {
-        "requests" => requests(value, draft),
+        "requests" => {
+            requests(value, draft);
+            if draft.run.requests.is_none() {
+                draft.not_understood();
+            }
+        }
         "status codes" => draft.whole = true,
         "traffic" => {
             // `traffic: 1.15MB (1202030) total, …`: the exact count is in brackets.

@@ -21,20 +21,28 @@ pub static HEY: ToolRow = ToolRow {
         (&["H"], Meaning::Header),
         (&["disable-keepalive"], Meaning::Close),
         (&["disable-compression"], Meaning::NoCompression),
+        (&["t"], Meaning::Timeout),
     ],
     long_behind_one_dash: true,
     connections: 50,
     sends_accept_encoding: true,
-    counts_timeouts: true,
+    failures_within: true,
+    limit_s: Some(20.0),
     rate_of: RateOf::Requests,
     divides: Divides::RequestsByConnections,
-    ..usual(
-        Tool::Hey,
-        "hey",
-        |text| Beginning::FIRST_OF_SEVERAL.filter(|_| text == "Summary:"),
-        take,
-    )
+    ..usual(Tool::Hey, "hey", begins, take)
 };
+
+fn begins(text: &str) -> Option<Beginning> {
+    let timed = ["Total:", "Slowest:", "Fastest:"]
+        .iter()
+        .any(|name| text.starts_with(name) && text.ends_with(" secs"));
+    match text {
+        "Summary:" => Beginning::FIRST_OF_SEVERAL,
+        _ if timed => Beginning::LATER,
+        _ => None,
+    }
+}
 
 /// oha's output and flags. `Summary:` is hey's too, and the line after it distinguishes them.
 pub static OHA: ToolRow = ToolRow {
@@ -47,9 +55,10 @@ pub static OHA: ToolRow = ToolRow {
         (&["H"], Meaning::Header),
         (&["disable-keepalive"], Meaning::Close),
         (&["disable-compression"], Meaning::NoCompression),
+        (&["t"], Meaning::Timeout),
     ],
     sends_accept_encoding: true,
-    counts_timeouts: true,
+    failures_within: true,
     rate_of: RateOf::Requests,
     json: Some((from_json, &["\"successRate\"", "\"summary\""])),
     ..usual(
@@ -97,6 +106,8 @@ fn summary(text: &str, draft: &mut RunDraft) -> LineTaken {
     match name {
         "Success rate" if run.duration_s.is_none() => run.tool = Tool::Oha,
         "Success rate" | "Fastest" | "Size/request" | "Size/sec" => {}
+        // ghz prints the number of calls, and hey does not.
+        "Count" => draft.refused = Some("ghz"),
         "Total" => return keep(&mut run.duration_s, time_us(value).map(|us| us / 1e6)),
         "Slowest" => run.latency.max_us = time_us(value),
         "Average" => {
@@ -138,18 +149,18 @@ fn listed(text: &str, draft: &mut RunDraft) -> LineTaken {
             return LineTaken::Ours;
         }
         (Part::Statuses | Part::Summary, Some((code, rest))) => {
-            status(
-                code,
-                rest.split_whitespace()
-                    .next()
-                    .and_then(number::whole)
-                    .unwrap_or(0),
-                draft,
-            );
+            let count = rest.split_whitespace().next().and_then(number::whole);
+            // Statuses of gRPC have names.
+            match (code.parse::<u16>(), count) {
+                (Ok(_), Some(count)) => status(code, count, draft),
+                (Err(_), Some(_)) if rest.contains("responses") => draft.refused = Some("ghz"),
+                (Ok(_) | Err(_), _) => draft.not_understood(),
+            }
         }
-        (Part::Errors, Some((count, cause))) => {
-            error(number::whole(count).unwrap_or(0), cause, draft)
-        }
+        (Part::Errors, Some((count, cause))) => match number::whole(count) {
+            Some(count) => error(count, cause, draft),
+            None => draft.not_understood(),
+        },
         _ => return LineTaken::Foreign,
     }
     draft.whole = true;

@@ -6,10 +6,13 @@
 
 use serde_json::Value;
 
-use super::{Beginning, Meaning, Tool, ToolPace, ToolRow, at, ended, starts, usual, whole};
+use super::{
+    Beginning, LateResponses, Meaning, Tool, ToolPace, ToolRow, at, between, ended, starts, usual,
+    whole,
+};
 use crate::draft::{LineTaken, Part, RunDraft, keep};
 use crate::number;
-use crate::run::ToolRun;
+use crate::run::{ToolRun, ToolScript};
 
 /// k6's output and flags.
 pub static K6: ToolRow = ToolRow {
@@ -18,7 +21,10 @@ pub static K6: ToolRow = ToolRow {
         (&["d", "duration"], Meaning::Duration),
     ],
     verbs: &["run"],
-    counts_timeouts: true,
+    late: LateResponses::AtLimit,
+    limit_s: Some(60.0),
+    failures_within: true,
+    rounds_bytes: true,
     pace: ToolPace::Script,
     prints_headings: true,
     json: Some((from_json, &["\"http_req_duration\""])),
@@ -31,7 +37,7 @@ const WHOLE: &str = "█ TOTAL RESULTS";
 fn begins(text: &str) -> Option<Beginning> {
     match text {
         _ if text.starts_with("execution: local") => Beginning::FIRST,
-        _ if text.starts_with(WHOLE) || is_metric(text) => Beginning::LATER,
+        _ if text.starts_with(WHOLE) || is_metric(text) || is_load(text) => Beginning::LATER,
         _ => None,
     }
 }
@@ -41,9 +47,19 @@ fn is_metric(text: &str) -> bool {
     metric(text).is_some_and(|(name, _)| {
         matches!(
             name,
-            "http_reqs" | "http_req_duration" | "http_req_failed" | "dropped_iterations"
+            "http_reqs"
+                | "http_req_duration"
+                | "http_req_failed"
+                | "http_req_blocked"
+                | "data_received"
+                | "dropped_iterations"
         )
     })
+}
+
+/// `scenarios: (100.00%) 1 scenario, 200 max VUs, 5m30s max duration`
+fn is_load(text: &str) -> bool {
+    text.starts_with("scenarios: (") && text.contains(" max VUs, ")
 }
 
 fn metric(text: &str) -> Option<(&str, &str)> {
@@ -90,11 +106,23 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         }
         "http_req_duration" if run.latency.mean_us.is_some() => return LineTaken::Again,
         "http_req_duration" => durations(&words, draft),
-        "http_req_failed" => run.failures.status = failed(&words),
+        "http_req_failed" => {
+            run.failures.status = failed(&words);
+            if run.failures.status.is_none() {
+                draft.not_understood();
+            }
+        }
+        "iterations" => script(draft).iterations = number::whole(first),
+        "iteration_duration" => {
+            let mean = words.iter().find_map(|word| word.strip_prefix("avg="));
+            script(draft).iteration_us = mean.and_then(number::us);
+        }
         // Before the rate in some versions, after it in others.
         "dropped_iterations" if run.unsent.is_some() => return LineTaken::Again,
         "dropped_iterations" => run.unsent = number::whole(first),
         "vus_max" => run.load.connections = number::whole(first).or(run.load.connections),
+        // Before the rate in old versions, after it in new ones.
+        "data_received" if run.bytes.is_some() => return LineTaken::Again,
         "data_received" => {
             let size = words.get(..2).map(|pair| pair.concat());
             run.bytes = size.and_then(|size| number::bytes(&size, 1000.0));
@@ -102,6 +130,22 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         _ => {}
     }
     LineTaken::Ours
+}
+
+fn script(draft: &mut RunDraft) -> &mut ToolScript {
+    draft.run.script.get_or_insert_default()
+}
+
+/// `running (30.8s), 00/10 VUs, 274 complete and 0 interrupted iterations`: the last one has no VUs at work.
+fn progress(text: &str, draft: &mut RunDraft) {
+    let ended = between(text, "), ", "/").is_some_and(|active| active.trim_matches('0').is_empty());
+    let complete = between(text, "VUs, ", " complete and ").and_then(number::whole);
+    if !ended || complete.unwrap_or(0) == 0 {
+        return;
+    }
+    draft.run.duration_s = between(text, "(", ")").and_then(number::seconds);
+    script(draft).interrupted =
+        between(text, " complete and ", " interrupted").and_then(number::whole);
 }
 
 /// `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`
@@ -131,6 +175,7 @@ fn failed(words: &[&str]) -> Option<u64> {
     match words {
         [_, "✓", count, "✗", ..] | [_, count, "out", "of", ..] => number::whole(count),
         [_, count, _] => number::whole(count.trim_start_matches('✓')),
+        [_, count] => number::whole(count),
         _ => None,
     }
 }
@@ -138,6 +183,9 @@ fn failed(words: &[&str]) -> Option<u64> {
 /// Lines of the summary and of its progress without a parsed figure.
 fn other(text: &str, draft: &mut RunDraft) -> LineTaken {
     // The following duration includes the graceful stop. The duration of the load is printed below.
+    if is_load(text) && draft.run.requests_per_s.is_some() {
+        return LineTaken::Again;
+    }
     if let Some((before, _)) = text.split_once(" max VUs, ") {
         let count = before.rsplit(' ').next().and_then(number::whole);
         keep(&mut draft.run.load.connections, count);
@@ -152,9 +200,13 @@ fn other(text: &str, draft: &mut RunDraft) -> LineTaken {
         take_scenario(scenario, draft);
         return LineTaken::Ours;
     }
-    let known = "execution:|output:|scenarios:|running (|default |█ |{ |✓ |✗ |↳|HTTP|EXECUTION|NETWORK|CUSTOM|\
-                 WARN|INFO";
-    if starts(text, known) {
+    if text.starts_with("running (") {
+        progress(text, draft);
+        return LineTaken::Ours;
+    }
+    let known = "execution:|output:|scenarios:|default |█ |{ |✓ |✗ |↳|WARN[|INFO[|time=\"";
+    let titles = ["HTTP", "EXECUTION", "NETWORK", "CUSTOM", "THRESHOLDS"];
+    if starts(text, known) || titles.contains(&text) {
         LineTaken::Ours
     } else {
         LineTaken::Foreign
@@ -164,6 +216,14 @@ fn other(text: &str, draft: &mut RunDraft) -> LineTaken {
 /// `open: 100.00 iterations/s for 10s (maxVUs: 50)`, `default: 5 looping VUs for 2s (gracefulStop: 30s)`
 fn take_scenario(text: &str, draft: &mut RunDraft) {
     let ramp = text.contains(": Up to ");
+    if ramp {
+        let stages = text
+            .split_once(": ")
+            .map_or(text, |(_, stages)| stages)
+            .split(" (")
+            .next();
+        script(draft).stages = stages.map(str::to_owned);
+    }
     if draft.several || ramp {
         let near = &mut draft.run.near;
         near.push_str(if near.is_empty() { "" } else { ", " });
@@ -205,6 +265,11 @@ fn from_json(value: &Value) -> Option<ToolRun> {
     run.unsent = count("dropped_iterations", "count");
     run.failures.status = count("http_req_failed", "passes");
     run.duration_s = at(value, &["state", "testRunDurationMs"]).map(|ms| ms / 1e3);
+    run.script = Some(ToolScript {
+        iterations: count("iterations", "count"),
+        iteration_us: figure("iteration_duration", "avg").map(|ms| ms * 1e3),
+        ..ToolScript::default()
+    });
     let us = |key: &str| figure("http_req_duration", key).map(|ms| ms * 1e3);
     draft.moments(us("avg"), None, us("max"));
     draft.quantile(Some(50.0), us("med"));

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::{
-    Beginning, Meaning, RateOf, Tool, ToolPace, ToolRow, at, count_at, counts_at, ended, starts,
-    usual,
+    Beginning, LateResponses, Meaning, RateOf, Tool, ToolPace, ToolRow, at, count_at, counts_at,
+    ended, percent, starts, usual,
 };
-use crate::draft::{LineTaken, RunDraft, keep};
+use crate::draft::{LineTaken, Part, RunDraft, keep};
 use crate::number;
 use crate::run::ToolRun;
 
@@ -17,6 +17,7 @@ pub static VEGETA: ToolRow = ToolRow {
         (&["duration"], Meaning::Duration),
         (&["header"], Meaning::Header),
         (&["keepalive"], Meaning::Keep),
+        (&["timeout"], Meaning::Timeout),
     ],
     long_behind_one_dash: true,
     verbs: &["attack", "report"],
@@ -24,7 +25,9 @@ pub static VEGETA: ToolRow = ToolRow {
     sends_accept_encoding: true,
     // Go's client requests gzip by default and counts decoded bytes.
     counts_unpacked_bytes: true,
-    counts_timeouts: true,
+    failures_within: true,
+    late: LateResponses::AtLimit,
+    limit_s: Some(30.0),
     rate_of: RateOf::Successes,
     pace: ToolPace::Rate,
     json: Some((from_json, &["\"bytes_in\"", "\"latencies\""])),
@@ -47,7 +50,11 @@ fn begins(text: &str) -> Option<Beginning> {
 fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if text.starts_with("Error Set:") {
         draft.whole = true;
+        draft.part = Part::Errors;
         return LineTaken::Ours;
+    }
+    if draft.part == Part::Errors && begins(text).is_none() {
+        return cause(text, draft);
     }
     let Some((title, rest)) = text.split_once('[') else {
         return LineTaken::Foreign;
@@ -56,7 +63,8 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         return LineTaken::Foreign;
     };
     let names: Vec<&str> = names.split(',').map(str::trim).collect();
-    let values: Vec<&str> = values.split(',').map(str::trim).collect();
+    // With separators of thousands, if somebody added these.
+    let values: Vec<&str> = values.split(", ").map(str::trim).collect();
     let value = |name: &str| {
         names
             .iter()
@@ -64,6 +72,11 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
             .and_then(|at| values.get(at))
             .copied()
     };
+    let listed = !matches!(title.trim(), "Success" | "Status Codes");
+    if listed && names.len() != values.len() {
+        draft.not_understood();
+        return LineTaken::Ours;
+    }
     match title.trim() {
         "Requests" => {
             let taken = draft.requests(value("total").unwrap_or_default());
@@ -89,19 +102,69 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
                 .for_each(|name| draft.quantile(number::decimal(name), us(name)));
         }
         "Bytes In" => draft.run.bytes = value("total").and_then(number::decimal),
-        "Bytes Out" | "Success" => {}
+        "Bytes Out" => {}
+        "Success" => {
+            let percent = values.first().and_then(|value| percent(value));
+            draft.run.success_share = percent.map(|percent| percent / 100.0);
+        }
         // `[code:count]  0:535  200:665`
         "Status Codes" => {
             let pairs = rest
+                .split_once(']')
+                .map_or(rest, |(_, pairs)| pairs)
                 .split_whitespace()
                 .filter_map(|word| word.split_once(':'));
-            statuses(
-                pairs.map(|(code, count)| (code, number::whole(count).unwrap_or(0))),
-                draft,
-            );
+            let pairs: Vec<(&str, Option<u64>)> = pairs
+                .map(|(code, count)| (code, number::whole(count)))
+                .collect();
+            if pairs.is_empty() || pairs.iter().any(|(_, count)| count.is_none()) {
+                draft.not_understood();
+            } else {
+                let pairs = pairs
+                    .into_iter()
+                    .map(|(code, count)| (code, count.unwrap_or(0)));
+                statuses(pairs, draft);
+            }
             draft.whole = true;
         }
         _ => return LineTaken::Foreign,
+    }
+    LineTaken::Ours
+}
+
+/// A line below `Error Set:`: `500 Internal Server Error`, or the error of a request without a response. They
+/// have no counts, so only a single kind says what the requests without a response died of.
+fn cause(text: &str, draft: &mut RunDraft) -> LineTaken {
+    let status = text.get(..4).is_some_and(|code| {
+        code.ends_with(' ') && code.trim_end().chars().all(|c| c.is_ascii_digit())
+    });
+    let lost = starts(
+        text,
+        "Get |Post |Put |Head |Delete |Patch |Options |dial |read |write |http: |net/http: |http2: |tls: |x509: |lookup ",
+    ) || [
+        "EOF",
+        "deadline exceeded",
+        "Timeout",
+        "timeout",
+        "refused",
+        "reset by peer",
+    ]
+    .iter()
+    .any(|word| text.contains(word));
+    if !status && !lost {
+        draft.part = Part::Summary;
+        return LineTaken::Foreign;
+    }
+    let late = ["deadline exceeded", "Timeout", "timeout"]
+        .iter()
+        .any(|word| text.contains(word));
+    let failures = &mut draft.run.failures;
+    if lost && late && !draft.several {
+        failures.timeouts = failures.other.take().or(failures.timeouts);
+    } else if lost {
+        // Two kinds, of unknown counts.
+        draft.several = true;
+        failures.other = failures.timeouts.take().or(failures.other);
     }
     LineTaken::Ours
 }
@@ -127,6 +190,7 @@ fn from_json(value: &Value) -> Option<ToolRun> {
     draft.run.load.rate_per_s = at(value, &["rate"]).filter(|rate| *rate > 0.0);
     draft.run.requests_per_s = at(value, &["throughput"]).or(draft.run.load.rate_per_s);
     draft.run.bytes = at(value, &["bytes_in", "total"]);
+    draft.run.success_share = at(value, &["success"]);
     let seconds = |key| at(value, &[key]).map(|ns| ns / 1e9);
     draft.run.load.duration_s = seconds("duration");
     draft.run.duration_s =
@@ -134,6 +198,10 @@ fn from_json(value: &Value) -> Option<ToolRun> {
     let us = |key: &str| at(value, &["latencies", key]).map(|ns| ns / 1e3);
     draft.moments(us("mean"), None, us("max"));
     statuses(counts_at(value, "status_codes"), &mut draft);
+    let errors = value.get("errors").and_then(Value::as_array);
+    for error in errors.into_iter().flatten().filter_map(Value::as_str) {
+        cause(error, &mut draft);
+    }
     ended(draft, &value["latencies"], 1e-3, |key| {
         key.strip_suffix("th")
     })

@@ -1,11 +1,12 @@
 //! wrk 3 and 4, and wrk2, which prints the same and more. wrk counts a response that exceeded its limit as a
-//! timeout *and* as a request.
+//! timeout *and* as a request. wrk2 checks its connections every 2 s, and counts those that wait longer than the
+//! limit, so that one response may be counted several times.
 
 use model::quantity::many as nouns;
 
 use super::{
-    Beginning, Divides, Meaning, Tool, ToolRow, autocannon, is_start, is_total, named_counts,
-    percent, starts, take_total, usual,
+    Beginning, Divides, LateResponses, Meaning, Tool, ToolRow, autocannon, is_start, is_total,
+    named_counts, percent, starts, take_total, usual,
 };
 use crate::compatibility::{
     DifferenceCondition, Given, Grammar, ToolRefusal, Translation, getopt, has_header, metric,
@@ -22,6 +23,7 @@ pub static WRK: ToolRow = ToolRow {
 /// The same for wrk2.
 pub static WRK2: ToolRow = ToolRow {
     prints_as: Some(Tool::Wrk),
+    late: LateResponses::Checked,
     translate: Some((|given| translate(Tool::Wrk2, given), EXAMPLE_WRK2)),
     ..wrk(Tool::Wrk2, "wrk2")
 };
@@ -34,12 +36,10 @@ const fn wrk(tool: Tool, name: &'static str) -> ToolRow {
             (&["d", "duration"], Meaning::Duration),
             (&["R", "rate"], Meaning::Rate),
             (&["H", "header"], Meaning::Header),
+            (&["T", "timeout"], Meaning::Timeout),
         ],
-        counts_timeouts: true,
-        late_responses: Some(
-            "wrk counts a response that took more than 2 s (--timeout) as a timeout, leaves it out of every latency, and counts it in \
-             Requests/sec all the same.",
-        ),
+        late: LateResponses::Counted,
+        limit_s: Some(2.0),
         divides: Divides::ConnectionsByThreads,
         fails_alone: |text, commanded| commanded && text.starts_with("unable to connect to "),
         ..usual(tool, name, begins, take)
@@ -49,6 +49,7 @@ const fn wrk(tool: Tool, name: &'static str) -> ToolRow {
 fn begins(text: &str) -> Option<Beginning> {
     match text {
         _ if text.starts_with("Running ") && text.contains(" test @ ") => Beginning::FIRST,
+        _ if making(text).is_some() => Beginning::FIRST,
         _ if starts(
             text,
             "Thread Stats|Requests/sec:|Socket errors:|Non-2xx or 3xx responses:",
@@ -59,6 +60,12 @@ fn begins(text: &str) -> Option<Beginning> {
         _ if is_total(text, false) || is_latency(text) => Beginning::LATER,
         _ => None,
     }
+}
+
+/// `Making 100000 requests to http://…`, of version 2.
+fn making(text: &str) -> Option<(u64, &str)> {
+    let (count, url) = text.strip_prefix("Making ")?.split_once(" requests to ")?;
+    Some((number::whole(count)?, url.trim()))
 }
 
 /// `Latency   635.91us    0.89ms  12.92ms   93.69%`
@@ -74,36 +81,50 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if (text.contains(" test @ ") && is_start(text, draft)) || is_corrected(text, draft) {
         return LineTaken::Ours;
     }
+    if let Some((requests, url)) = making(text) {
+        draft.run.load.requests = Some(requests);
+        draft.run.url = Some(url.to_owned());
+        return LineTaken::Ours;
+    }
     // Only the transfer follows the rate. Users may have pasted a few lines each of several runs.
     if draft.run.requests_per_s.is_some() && begins(text).is_some() {
         return LineTaken::Again;
     }
     let words: Vec<&str> = text.split_whitespace().collect();
     match words.as_slice() {
-        [
-            threads,
-            "threads" | "thread",
-            "and",
-            connections,
-            "connections" | "connection",
-        ] => {
+        [threads, "threads" | "thread", "and", connections, word, ..]
+            if word.starts_with("connection") =>
+        {
             draft.run.load.threads = number::whole(threads);
             draft.run.load.connections = number::whole(connections);
         }
-        ["Thread", "Stats", ..] => {}
+        // Some versions of wrk2 print p99 instead of the maximum.
+        ["Thread", "Stats", columns @ ..] => {
+            draft.columns = columns.iter().map(|name| (*name).to_owned()).collect();
+        }
         ["Latency", "Distribution", ..] => draft.part = Part::Quantiles,
         ["Latency", mean, sd, max, ..] => {
             let us = |word: &str| number::micros(word, Lone::Thousands);
-            draft.moments(us(mean), us(sd), us(max));
+            let measured = [mean, max].map(|word| (us(word), word.contains("nan")));
+            let quantile = draft.columns.get(2).and_then(|name| percent(name));
+            draft.moments(us(mean), us(sd), us(max).filter(|_| quantile.is_none()));
+            draft.quantile(quantile, us(max));
+            if measured.contains(&(None, false)) {
+                draft.not_understood();
+            }
         }
         ["Req/Sec", ..] => draft.part = Part::Summary,
         ["Socket", "errors:", ..] => sockets(text, draft),
         ["Non-2xx", "or", "3xx", "responses:", count, ..] => {
-            draft.run.failures.status = number::whole(count)
+            draft.run.failures.status = number::whole(count);
+            if draft.run.failures.status.is_none() {
+                draft.not_understood();
+            }
         }
+        ["Socket" | "Non-2xx", ..] => draft.not_understood(),
         ["Requests/sec:", rate, ..] => return draft.rate(rate, Lone::Thousands),
         ["Transfer/sec:", ..] => ended(draft),
-        [share, time] if draft.part == Part::Quantiles && share.ends_with('%') => {
+        [share, time, ..] if draft.part == Part::Quantiles && share.ends_with('%') => {
             draft.quantile(percent(share), number::micros(time, Lone::Thousands));
         }
         _ if is_total(text, false) => return total(text, draft),
@@ -115,7 +136,8 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
 /// The last line. Lines about failures come before it, and only if there are any.
 fn ended(draft: &mut RunDraft) {
     draft.whole = true;
-    if draft.run.requests.is_some() {
+    // A line that was not understood may be about failures.
+    if draft.run.requests.is_some() && draft.run.unread.is_empty() {
         draft.run.failures.status.get_or_insert(0);
         draft.run.failures.timeouts.get_or_insert(0);
     }
@@ -149,13 +171,26 @@ fn total(text: &str, draft: &mut RunDraft) -> LineTaken {
     let taken = draft.requests(text.split_whitespace().next().unwrap_or_default());
     if taken == LineTaken::Ours {
         take_total(text, draft, Lone::Thousands, 1024.0);
+        // `Running 2m test` may be one of 90 s, which is `1.50m` here.
+        let asked = &mut draft.run.load.duration_s;
+        let rounded = |asked: f64, took: f64| asked >= 60.0 && (asked / took - 1.0).abs() > 0.05;
+        if let (Some(printed), Some(took)) = (*asked, draft.run.duration_s)
+            && rounded(printed, took)
+        {
+            *asked = Some(took.round());
+        }
     }
     taken
 }
 
+/// Kinds of socket errors in one line.
+const SOCKET_ERRORS: u32 = 4;
+
 fn sockets(text: &str, draft: &mut RunDraft) {
     let failures = &mut draft.run.failures;
+    let mut read = 0;
     for (name, count) in named_counts(text, false) {
+        read += u32::from(count.is_some());
         match name {
             "connect" => failures.connect = count,
             "read" => failures.read = count,
@@ -163,6 +198,9 @@ fn sockets(text: &str, draft: &mut RunDraft) {
             "timeout" => failures.timeouts = count,
             _ => {}
         }
+    }
+    if read < SOCKET_ERRORS {
+        draft.not_understood();
     }
 }
 

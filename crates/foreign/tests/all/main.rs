@@ -5,6 +5,7 @@ mod compatibility;
 mod corpus;
 mod hostile;
 mod labels;
+mod pasted;
 mod studies;
 mod traffic;
 

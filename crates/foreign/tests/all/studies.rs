@@ -152,7 +152,7 @@ fn three_seconds_once() {
         (Some(124), Some(209))
     );
     assert_eq!(development.latency.quantile(99.0), Some(298e3));
-    assert_eq!(production.latency.mean_us, Some(143_823.0));
+    assert_eq!(production.latency.mean_us, Some(144_000.0));
     for check in ["short", "tail", "new_connections"] {
         assert_eq!(found(&audit, check).cases.len(), 2, "{check}");
     }
