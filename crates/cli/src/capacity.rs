@@ -9,7 +9,7 @@ use plan::{FlagSetting, Limit};
 use crate::compare::{self, Aim, CompareArgs};
 use crate::exit::CliError;
 use crate::experiment::{self, Experiment};
-use crate::run::ExperimentJob;
+use crate::job::ExperimentJob;
 
 const AFTER_HELP: &str = "\
 Examples:

@@ -12,12 +12,13 @@ use toml::Value;
 
 use crate::exit::{self, CliError};
 use crate::experiment::{self, AgainstArgs, Experiment};
-use crate::run::{ExperimentJob, RunFlags};
-use crate::{gate, print, records, run};
+use crate::flags::{
+    BUDGET, OutFlag, RunFlags, explain_setting, header, one_or_many, seed_setting, setting,
+    tls_file,
+};
+use crate::job::{self, ExperimentJob};
+use crate::{gate, print, records};
 
-/// Default budget: long enough for a difference of a few per cent on a quiet machine, and short enough to
-/// wait for.
-pub const BUDGET: Duration = Duration::from_secs(180);
 /// Larger than a body in an experiment file may be.
 const BODY_BYTES_MAX: u64 = 1 << 20;
 
@@ -176,7 +177,9 @@ pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
     args.save.as_deref().map_or(Ok(()), print::absent)?;
     let experiment = Experiment::made(place.file, draft.write(), args.save.clone());
     let flags = RunFlags {
-        out: Some(place.record),
+        out: OutFlag {
+            out: Some(place.record),
+        },
         ..args.flags.clone()
     };
     ExperimentJob {
@@ -199,6 +202,7 @@ impl SavedFile {
     fn of(args: &CompareArgs, aim: &Aim) -> SavedFile {
         let record = args
             .flags
+            .out
             .out
             .clone()
             .unwrap_or_else(|| records::claim(&name(aim.name)));
@@ -326,18 +330,18 @@ fn settings(
     let flags = &args.flags;
     let count = variants.len() * if args.against.against.is_some() { 2 } else { 1 };
     let quick = flags.quick.then(|| {
-        run::quick_budget(
+        job::quick_budget(
             count,
             args.asked.is_open() || response_times(args).is_some(),
         )
     });
     let budget = plan::duration_text(flags.budget.or(quick).unwrap_or(BUDGET));
     settings.push(setting(&["design", "budget"], "--budget", budget));
-    if let Some(seed) = flags.seed {
-        settings.push(run::seed_setting(seed));
+    if let Some(seed) = flags.seed.seed {
+        settings.push(seed_setting(seed));
     }
     if flags.explain {
-        settings.push(run::explain_setting());
+        settings.push(explain_setting());
     }
     settings.extend(args.limits.settings());
     if let Some(port) = args.port {
@@ -375,15 +379,7 @@ fn again(args: &CompareArgs, place: &SavedFile) -> String {
 /// The experiment's name. It contains the folder's name, so that comparisons of one project are found
 /// together.
 fn name(of: &str) -> String {
-    run::slug(Path::new(".")).map_or(of.to_owned(), |folder| format!("{of}-{folder}"))
-}
-
-/// Writes the experiment file to the path of a flag.
-pub fn save(path: &Path, text: &str) -> Result<(), CliError> {
-    print::create(path, text.as_bytes(), print::PRIVATE)?;
-    print::tell!("written: {}", path.display());
-    print::warn_of_secrets(path, text);
-    Ok(())
+    experiment::folder_slug(Path::new(".")).map_or(of.to_owned(), |folder| format!("{of}-{folder}"))
 }
 
 /// Flags about the load and the verdict. Each sets a key of the file.
@@ -458,17 +454,6 @@ pub struct CompareFlags {
 fn cpus() -> impl TypedValueParser<Value = Cpus> {
     PossibleValuesParser::new(Cpus::ALL.map(Cpus::name))
         .try_map(|name: String| name.parse::<Cpus>())
-}
-
-/// `NAME: VALUE`.
-pub fn header(text: &str) -> Result<(String, String), String> {
-    match text
-        .split_once(':')
-        .map(|(name, value)| (name.trim(), value.trim()))
-    {
-        None | Some(("", _)) => Err("expected NAME: VALUE".to_owned()),
-        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
-    }
 }
 
 impl CompareFlags {
@@ -571,26 +556,6 @@ impl CompareFlags {
     }
 }
 
-/// A key of the file with the flag and value it was typed as.
-pub fn setting(path: &[&str], flag: &str, value: impl Into<Value>) -> FlagSetting {
-    let value = value.into();
-    let typed = match &value {
-        Value::String(text) => format!("{flag} {text}"),
-        Value::Boolean(_) => flag.to_owned(),
-        other => format!("{flag} {other}"),
-    };
-    FlagSetting::new(path, value, typed)
-}
-
-fn one_or_many(path: &[&str], mut values: Vec<Value>, from: String) -> Option<FlagSetting> {
-    let value = if values.len() > 1 {
-        Value::Array(values)
-    } else {
-        values.pop()?
-    };
-    Some(FlagSetting::new(path, value, from))
-}
-
 /// Each header field once, with all of its values. It is sent once for each value.
 fn fields(headers: &[(String, String)]) -> Vec<FlagSetting> {
     let fields = headers
@@ -620,15 +585,6 @@ fn number(text: &str) -> Value {
     whole
         .or_else(|| text.parse().map(Value::Float).ok())
         .unwrap_or_else(|| Value::String(text.to_owned()))
-}
-
-/// Makes the path absolute, because the generated file may be in another folder.
-pub fn tls_file(flag: &str, path: &Path) -> Result<PathBuf, CliError> {
-    let unreadable =
-        |error| CliError::usage(format!("{flag}: cannot read {}: {error}", path.display()));
-    plan::open_file(path)
-        .and_then(|_| path.canonicalize())
-        .map_err(unreadable)
 }
 
 fn body(text: &str) -> Result<String, CliError> {

@@ -11,12 +11,13 @@ use plan::{Overrides, Plan};
 use record::{Record, Repeat};
 use report::{CSV, Calibrated, Form, JUNIT, SVG, Surveyed};
 
+use crate::execution::{self, LabJob};
 use crate::exit::{self, CliError};
 use crate::experiment::Experiment;
+use crate::flags::{OutFlag, SeedFlag, YesFlag};
 use crate::preflight;
 use crate::print::{self, FormArgs};
 use crate::records::{claim, newest_named, root};
-use crate::run::{self, Course};
 
 /// Programs that the shipped experiments start.
 const PROGRAMS: [&str; 2] = ["node", "nginx"];
@@ -112,6 +113,7 @@ fn calibration(facts: &Facts) -> Option<(Record, Calibration)> {
 
 /// Flags of `doctor calibrate`.
 #[derive(Debug, Args)]
+#[command(mut_arg("out", |arg| arg.help("New folder for the record [default: records/NAME-calibration-TIME]")))]
 pub struct CalibrateArgs {
     /// The experiment file [default: proofload.toml]
     file: Option<PathBuf>,
@@ -121,32 +123,30 @@ pub struct CalibrateArgs {
     /// Time limit of the whole run, for example 90s or 10m
     #[arg(long, value_parser = plan::budget, default_value = "3m")]
     budget: Duration,
-    /// Seed of every random choice [default: the file's, or a new one]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
-    seed: Option<u64>,
+    #[command(flatten)]
+    seed: SeedFlag,
     #[command(flatten)]
     form: FormArgs,
-    /// Do not ask before loading a host that may be another machine
-    #[arg(long)]
-    yes: bool,
-    /// New folder for the record [default: records/NAME-calibration-TIME]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    yes: YesFlag,
+    #[command(flatten)]
+    out: OutFlag,
 }
 
 /// Runs a variant against a copy of itself, and reports which differences can be found in how much time.
 fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     print::fits(args.form.form(), &LACKING)?;
-    args.out.as_deref().map_or(Ok(()), preflight::record)?;
+    args.out.out.as_deref().map_or(Ok(()), preflight::record)?;
     let file = Experiment::file(args.file.as_deref())?;
     let experiment = file.plan(&Overrides::default(), None)?;
     let name = file.name();
     let no_variant = || CliError::usage(format!("{name}: there is no variant to copy"));
     let index = variant(&experiment, args.variant.as_deref())?;
     let plan = experiment
-        .calibration(index, args.budget, args.seed)
+        .calibration(index, args.budget, args.seed.seed)
         .ok_or_else(no_variant)?;
     let directory = args
+        .out
         .out
         .clone()
         .unwrap_or_else(|| claim(&format!("{}-calibration", plan.name)));
@@ -160,13 +160,13 @@ fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
         &plan::duration_text(args.budget),
     ];
     let repeat = Repeat::Command(repeat.map(str::to_owned).to_vec());
-    let course = Course::new(&name, file.text(), plan, Some(&directory))?;
-    let course = Course {
+    let job = LabJob::new(&name, file.text(), plan, Some(&directory))?;
+    let job = LabJob {
         repeat,
-        yes: args.yes,
-        ..course
+        yes: args.yes.yes,
+        ..job
     };
-    let (record, result) = run::carry(course)?;
+    let (record, result) = execution::execute(job)?;
     let conclusion = analysis::conclude(&record);
     // A void calibration is printed without figures.
     let calibration = Calibration::of(&record).filter(|_| !conclusion.is_void());
@@ -178,7 +178,7 @@ fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
         experiment: &experiment,
     };
     print::report(&calibrated, args.form.form(), None)?;
-    run::end(result, exit::of_record(record, conclusion))
+    execution::end(result, exit::of_record(record, conclusion))
 }
 
 fn variant(plan: &Plan, name: Option<&str>) -> Result<usize, CliError> {

@@ -1,10 +1,8 @@
-//! Exit codes, and the output of an error that ends the program.
+//! Exit codes, and the error that ends the program.
 
 use analysis::Conclusion;
 use record::{EndReason, Record};
 use services::Blame;
-
-use crate::print;
 
 pub use model::exit_code::*;
 
@@ -39,11 +37,6 @@ impl CliError {
         }
     }
 
-    pub fn tell(&self) {
-        print::error(&self.message);
-        self.hint.iter().for_each(|hint| print::hint(hint));
-    }
-
     /// An error caused by a service or its requirements.
     pub fn service(error: services::Error) -> CliError {
         CliError {
@@ -71,17 +64,6 @@ impl From<services::Error> for CliError {
         };
         CliError::new(code, &error).hinted(error.hint())
     }
-}
-
-/// Prints an error on stderr and returns its exit code. An error without a code is an error of Proofload
-/// itself.
-pub fn fail(error: anyhow::Error) -> u8 {
-    let failed = error
-        .downcast()
-        .or_else(|error| error.downcast::<services::Error>().map(CliError::from));
-    let failed = failed.unwrap_or_else(|error| CliError::new(SELF, format!("{error:#}")));
-    failed.tell();
-    failed.code
 }
 
 /// The first of these flags that was given.

@@ -12,7 +12,7 @@ use plan::{Against, ExperimentDraft, Overrides, Plan, Problem, ReadError, Refuse
 use services::{Cache, CommitSource, Preparing, Worktree};
 
 use crate::exit::CliError;
-use crate::{compare, print, records};
+use crate::{print, records};
 
 /// Name of the command line as the place of a problem.
 const COMMAND_LINE: &str = "the command line";
@@ -77,7 +77,7 @@ impl Experiment {
         let Some(path) = &self.saved_as else {
             return Ok(());
         };
-        compare::save(path, &self.text())
+        save(path, &self.text())
     }
 
     /// The plan with the settings of flags. With a commit, directories of the repository are as they are
@@ -114,6 +114,24 @@ impl Experiment {
     pub fn name(&self) -> String {
         self.file.display().to_string()
     }
+}
+
+/// Writes the experiment file to the path of a flag.
+pub fn save(path: &Path, text: &str) -> Result<(), CliError> {
+    print::create(path, text.as_bytes(), print::PRIVATE)?;
+    print::tell!("written: {}", path.display());
+    print::warn_of_secrets(path, text);
+    Ok(())
+}
+
+/// The name of a folder as part of an experiment's name. `None` if no character of it is permitted.
+pub fn folder_slug(folder: &Path) -> Option<String> {
+    let folder = folder.canonicalize().ok()?;
+    Some(model::text::slug(
+        &folder.file_name()?.to_string_lossy(),
+        40,
+    ))
+    .filter(|name| !name.is_empty())
 }
 
 /// Flags of `run`, `compare` and `capacity`.

@@ -10,11 +10,11 @@ use analysis::Ruling;
 use clap::Args;
 use plan::{FlagSetting, GateEntry, Limit, Metric, Plan};
 use record::{EndReason, Record};
-use report::{Gated, Report, markdown};
+use report::{Form, Gated, Report, markdown};
 
 use crate::exit::{self, BROKEN, CliError, OPEN, VOID};
-use crate::print::{self, FormArgs};
-use crate::{live, records, report as reports, run};
+use crate::print::{self, AmountArgs, FormArgs};
+use crate::{live, records, report as reports};
 
 /// GitHub Actions discards a step summary larger than a mebibyte.
 const SUMMARY_BYTES_MAX: u64 = 1_000_000;
@@ -150,8 +150,17 @@ pub fn run(args: &GateArgs) -> anyhow::Result<u8> {
     Ok(code(&gated))
 }
 
+/// How the result of a run with a gate is printed.
+#[derive(Debug, Clone, Copy)]
+pub enum GateOutput {
+    /// As the last events, after the report.
+    Events,
+    /// As a report in this form.
+    Report(&'static Form, AmountArgs),
+}
+
 /// Prints the report of a run that has just ended, followed by the results of its limits.
-pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow::Result<u8> {
+pub fn after_run(record: &Record, flags: &Flags, output: GateOutput) -> anyhow::Result<u8> {
     let conclusion = analysis::conclude(record);
     let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
     let gated = Gated {
@@ -159,20 +168,19 @@ pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow:
         gate: &gate,
         allow_open: flags.allow_open,
     };
-    let form = run.form.form();
-    let is_text = !run.events && *form == report::TEXT;
-    if run.events {
-        // The report was the last event of the run.
-        print::data(&live::gate_event(record, report::with_format(gated.data())))?;
-    } else if *form == report::JUNIT {
-        print::report(&gated, form, None)?;
-    } else {
-        reports::print(record, form, run.amount)?;
-        if is_text {
-            print::data("\n")?;
-            print::report(&gated, &report::TEXT, None)?;
-        } else {
-            tell(&gated);
+    let mut is_text = false;
+    match output {
+        GateOutput::Events => print::data(&live::gate_event(record, report::with_format(gated.data())))?,
+        GateOutput::Report(form, _) if *form == report::JUNIT => print::report(&gated, form, None)?,
+        GateOutput::Report(form, amount) => {
+            reports::print(record, form, amount)?;
+            is_text = *form == report::TEXT;
+            if is_text {
+                print::data("\n")?;
+                print::report(&gated, &report::TEXT, None)?;
+            } else {
+                tell(&gated);
+            }
         }
     }
     if !flags.no_github {

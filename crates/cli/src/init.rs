@@ -16,7 +16,7 @@ use serde_json::Value;
 use services::{Placement, Ports, Running, Warden};
 
 use crate::exit::{self, CliError};
-use crate::{WARDEN, experiment, print, run, signals};
+use crate::{WARDEN, experiment, print, signals};
 
 /// The mode of an experiment file without secrets.
 const PUBLIC: u32 = 0o666;
@@ -203,7 +203,7 @@ fn draft(folder: &Path, service: &FirstService, seen: Option<&FirstStart>) -> Ex
     ExperimentDraft {
         made_by: format!("proofload init, from {}", plan::masked(None, &service.from)),
         again: running(folder),
-        name: run::slug(folder).unwrap_or_else(|| "first".to_owned()),
+        name: experiment::folder_slug(folder).unwrap_or_else(|| "first".to_owned()),
         question: Some(service.question.to_owned()),
         variants: service.variants.iter().map(variant).collect(),
         settings,

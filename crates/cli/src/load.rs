@@ -25,9 +25,10 @@ use plan::{
 use record::{EndReason, Record, Repeat};
 use report::{Form, Gated, MeasuredRecord, Report, rate, seconds};
 
+use crate::execution::{self, LabJob};
 use crate::exit::{self, CliError};
+use crate::flags::YesFlag;
 use crate::prometheus::{self, Exporter};
-use crate::run::{self, Course};
 use crate::{elsewhere, experiment, gate, preflight, print, records, signals, surface};
 
 mod flags;
@@ -61,9 +62,8 @@ pub struct LoadArgs {
     connection: flags::ConnectionFlags,
     #[command(flatten)]
     output: flags::OutputFlags,
-    /// Do not ask before loading a host that may be another machine
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    yes: YesFlag,
     /// Take another tool's command line, and print the differences: --as wrk -- -t2 -c64 URL
     #[arg(long = "as", value_parser = compatible(), value_name = "TOOL", help_heading = "Other tools")]
     tool: Option<Tool>,
@@ -106,19 +106,25 @@ fn carry_out(args: &LoadArgs, differences: &[ToolDifference]) -> anyhow::Result<
     )?;
     args.output
         .out
+        .out
         .as_deref()
         .map_or(Ok(()), preflight::record)?;
-    let prometheus = args.output.prometheus.map(prometheus::listen).transpose()?;
+    let prometheus = args
+        .output
+        .prometheus
+        .prometheus
+        .map(prometheus::listen)
+        .transpose()?;
     let plan = plan(args)?;
     // Before files exist, which Ctrl-C would leave behind.
-    let agreed = elsewhere::agree(&plan, args.yes)?;
+    let agreed = elsewhere::agree(&plan, args.yes.yes)?;
     let (record, result) = measured((plan, agreed), args, prometheus)?;
     if matches!(record.end(), Some(EndReason::LoadRefused(_))) {
         // Nothing was sent, so there is nothing to report.
-        return run::end(result, exit::USAGE);
+        return execution::end(result, exit::USAGE);
     }
     let code = shown(&record, args, form, differences)?;
-    run::end(result, code)
+    execution::end(result, code)
 }
 
 /// Runs the plan. If requested, stores its record in a new folder, with reports.
@@ -129,14 +135,14 @@ fn measured(
 ) -> anyhow::Result<(Record, Result<(), LabError>)> {
     let text = format!("# Made by: {}\n", print::shown_command());
     let stop = Stop::default();
-    let folder = args.output.out.as_deref();
-    let course = Course::new("proofload load", text, plan, folder)?;
-    let course = Course {
+    let folder = args.output.out.out.as_deref();
+    let job = LabJob::new("proofload load", text, plan, folder)?;
+    let job = LabJob {
         repeat: Repeat::AsTyped,
         agreed: Some(agreed),
-        ..course
+        ..job
     };
-    let (writer, mut environment) = run::ready(course, stop.clone())?;
+    let (writer, mut environment) = execution::prepare(job, stop.clone())?;
     environment.driver = args.pace.driver;
     signals::stop_on_first(stop.clone(), STOPPING)?;
     let plan = writer.record().header.plan.clone();
@@ -152,7 +158,7 @@ fn measured(
     });
     watch.end();
     if folder.is_some() {
-        run::keep_reports(&record, None);
+        execution::keep_reports(&record, None);
         print::tell!("record: {}", records::typed(&record.directory).display());
     }
     Ok((record, result))

@@ -5,13 +5,17 @@ mod compare;
 mod doctor;
 mod dry_run;
 mod elsewhere;
+mod execution;
 mod exit;
 mod experiment;
 mod explain;
 mod explanation;
+mod failure;
+mod flags;
 mod gate;
 mod history;
 mod init;
+mod job;
 mod live;
 mod load;
 mod mix;
@@ -158,7 +162,7 @@ fn main() -> ExitCode {
         Verb::Man(args) => surface::man(&args),
     };
     records::release();
-    ExitCode::from(result.unwrap_or_else(exit::fail))
+    ExitCode::from(result.unwrap_or_else(print::fail))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use rustix::fs::{Access, access};
 use services::Ports;
 
 use crate::exit::{self, CliError};
-use crate::{print, run};
+use crate::{failure, print};
 
 /// Checks a plan, and the folder for its record.
 ///
@@ -26,7 +26,7 @@ pub fn plan(plan: &Plan, directory: Option<&Path>) -> Result<(), CliError> {
     address(plan)?;
     // Files of the load may be prepared first.
     if plan.prepare.is_empty() {
-        lab::check_load(plan).map_err(run::failed)?;
+        lab::check_load(plan).map_err(failure::failed)?;
     }
     networks(plan)?;
     // A measurement of a running service does not affect the machine.
@@ -39,7 +39,7 @@ pub fn plan(plan: &Plan, directory: Option<&Path>) -> Result<(), CliError> {
 /// Checks that a record can be created in this folder: it is empty or missing, and writable.
 pub fn record(directory: &Path) -> Result<(), CliError> {
     if fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(run::unwritable(WriteError::Occupied {
+        return Err(failure::unwritable(WriteError::Occupied {
             path: directory.to_owned(),
         }));
     }
@@ -52,7 +52,7 @@ pub fn record(directory: &Path) -> Result<(), CliError> {
         false => Err(io::ErrorKind::NotADirectory.into()),
     };
     allowed.map_err(|source| {
-        run::unwritable(WriteError::Io {
+        failure::unwritable(WriteError::Io {
             path: directory.to_owned(),
             source,
         })

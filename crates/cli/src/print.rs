@@ -104,7 +104,7 @@ pub fn usage(told: &clap::Error) -> u8 {
     if told.use_stderr() {
         coloured(text.trim_end());
     } else if let Err(failed) = data(&text) {
-        failed.tell();
+        failure(&failed);
         return failed.code;
     }
     u8::try_from(told.exit_code()).unwrap_or(exit::USAGE)
@@ -431,4 +431,21 @@ pub fn error(message: &str) {
 
 pub fn hint(message: &str) {
     coloured(&format!("\x1b[1;36m hint\x1b[0m: {}", text::lines(message)));
+}
+
+/// Prints an error with its hint.
+fn failure(error: &CliError) {
+    self::error(&error.message);
+    error.hint.iter().for_each(|text| hint(text));
+}
+
+/// Prints an error on stderr and returns its exit code. An error without a code is an error of Proofload
+/// itself.
+pub fn fail(error: anyhow::Error) -> u8 {
+    let failed = error
+        .downcast()
+        .or_else(|error| error.downcast::<services::Error>().map(CliError::from));
+    let failed = failed.unwrap_or_else(|error| CliError::new(exit::SELF, format!("{error:#}")));
+    failure(&failed);
+    failed.code
 }

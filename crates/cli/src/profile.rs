@@ -16,12 +16,12 @@ use plan::{DraftSource, DraftVariant, ExperimentDraft, FlagSetting, Overrides, P
 use record::{EndReason, Repeat};
 
 use self::form::{ProfileForm, ProfileFormArgs, exported};
-use crate::compare::setting;
+use crate::execution::{self, LabJob};
 use crate::exit::{self, CliError, SELF};
 use crate::experiment::{self, Experiment};
 use crate::explanation::{Files, PROFILE_BYTES_MAX};
-use crate::run::Course;
-use crate::{explanation, print, records, run};
+use crate::flags::{SeedFlag, seed_setting, setting};
+use crate::{explanation, failure, print, records};
 
 mod form;
 
@@ -145,9 +145,8 @@ pub struct StartArgs {
     /// Passes over all variants. One pass gives no interval [default: 3]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=20))]
     rounds: Option<u32>,
-    /// Seed of every random choice [default: the file's, or a new one]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
-    seed: Option<u64>,
+    #[command(flatten)]
+    seed: SeedFlag,
     /// New folder for the record of the started services [default: records/NAME-profile-TIME]
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
@@ -157,7 +156,7 @@ impl StartArgs {
     /// The settings of these flags and of the command.
     fn overrides(&self) -> Overrides {
         let explain = FlagSetting::new(&["design", "explain"], true, "proofload profile");
-        let seed = self.seed.map(run::seed_setting);
+        let seed = self.seed.seed.map(seed_setting);
         Overrides {
             settings: std::iter::once(explain).chain(seed).collect(),
             ..Overrides::default()
@@ -168,7 +167,7 @@ impl StartArgs {
     pub fn refused_for(&self, what: &Path) -> Result<(), CliError> {
         let given = exit::given(&[
             (self.rounds.is_some(), "--rounds"),
-            (self.seed.is_some(), "--seed"),
+            (self.seed.seed.is_some(), "--seed"),
             (self.record.is_some(), "--record"),
         ]);
         let Some(flag) = given else { return Ok(()) };
@@ -245,17 +244,17 @@ fn capture(
         .unwrap_or_else(|| records::claim(&format!("{}-profile", plan.name)));
     let title = plan.question.clone().unwrap_or_else(|| plan.name.clone());
     let captures_alone = Some(start.rounds.unwrap_or(lab::ROUNDS));
-    let course = Course::new(name, text, plan, Some(&directory))?;
-    let course = Course {
+    let job = LabJob::new(name, text, plan, Some(&directory))?;
+    let job = LabJob {
         repeat,
         captures_alone,
-        ..course
+        ..job
     };
-    let (record, result) = run::carry(course)?;
+    let (record, result) = execution::execute(job)?;
     let interrupted = record.end() == Some(&EndReason::Interrupted);
     // An interrupted run has the captures up to then.
     let Some(explanation) = explanation::kept(&record.directory) else {
-        result.map_err(run::failed)?;
+        result.map_err(failure::failed)?;
         if interrupted {
             return Ok(exit::INTERRUPTED);
         }
@@ -272,7 +271,7 @@ fn capture(
     print::tell!("flame graphs: {directory}/{}", explanation::FLAME);
     let place = plan::command_line([directory.to_string()]);
     print::tell!("again, or in other forms: proofload profile {place}");
-    run::end(
+    execution::end(
         result,
         if interrupted {
             exit::INTERRUPTED

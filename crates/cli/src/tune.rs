@@ -19,11 +19,13 @@ use model::{Finding, Grade, MetricLoop};
 use plan::{FlagSetting, Overrides, Plan};
 use record::{EndReason, Record, Repeat, Writer};
 
-use crate::compare::{self, CompareFlags};
+use crate::compare::CompareFlags;
+use crate::execution::{self, LabJob};
 use crate::exit::{self, CliError};
 use crate::experiment;
+use crate::failure::failed;
+use crate::flags::{OutFlag, SeedFlag};
 use crate::print::{self, AmountArgs, FormArgs};
-use crate::run::{self, Course};
 use crate::{preflight, records, signals};
 
 mod service;
@@ -57,7 +59,11 @@ const SHARED_CORES_MAX: usize = 3;
     mut_arg("metric", |arg| {
         arg.help("The figure that is judged: throughput, cpu_per_request or peak_memory [default: throughput]")
     }),
-    mut_arg("rate", |arg| arg.hide(true))
+    mut_arg("rate", |arg| arg.hide(true)),
+    mut_arg("seed", |arg| arg.help("Seed of every random choice")),
+    mut_arg("out", |arg| {
+        arg.help("New folder for the records [default: records/tune-NAME-TIME]")
+    })
 )]
 pub struct TuneArgs {
     /// The command that starts the service, as one argument, or an experiment file without factors [default:
@@ -93,16 +99,14 @@ pub struct TuneArgs {
     /// Time limit of the whole run, for example 90s or 10m
     #[arg(long, value_parser = plan::budget, default_value = BUDGET)]
     budget: Duration,
-    /// Seed of every random choice
-    #[arg(long, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
-    seed: Option<u64>,
+    #[command(flatten)]
+    seed: SeedFlag,
     #[command(flatten)]
     form: FormArgs,
     #[command(flatten)]
     amount: AmountArgs,
-    /// New folder for the records [default: records/tune-NAME-TIME]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    out: OutFlag,
     /// Write an experiment file that compares the chosen settings with the current ones. Never overwrites
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
@@ -148,6 +152,7 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     args.write.iter().try_for_each(|path| print::absent(path))?;
     let folder = args
         .out
+        .out
         .clone()
         .unwrap_or_else(|| records::claim(&format!("tune-{}", base.plan.name)));
     // Our files are written to it, whose names might already be in use.
@@ -166,8 +171,8 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
         })?;
     let folder = folder.canonicalize()?;
     let stop = Stop::default();
-    signals::stop_on_first(stop.clone(), run::STOPPING)?;
-    let seed = args.seed.unwrap_or_else(lab::draw_seed);
+    signals::stop_on_first(stop.clone(), execution::STOPPING)?;
+    let seed = args.seed.seed.unwrap_or_else(lab::draw_seed);
     TuneRun {
         args,
         base,
@@ -416,7 +421,7 @@ impl TuneRun<'_> {
             rate_per_s: None,
         };
         let (record, result) = self.experiment(&step, &[], "as-it-is", None)?;
-        result.map_err(run::failed)?;
+        result.map_err(failed)?;
         if let Some(finding) = invalid(&analysis::conclude(&record)) {
             let mark = model::FindingCode::mark(&finding.check).unwrap_or_default();
             let message = format!("the service as it is: {mark} {}", finding.evidence);
@@ -441,13 +446,13 @@ impl TuneRun<'_> {
         };
         self.number += 1;
         let directory = self.folder.join(format!("{:02}-{name}", self.number));
-        let course = Course::new(&self.base.name, text, plan, Some(&directory))?;
+        let job = LabJob::new(&self.base.name, text, plan, Some(&directory))?;
         // The service runs on this machine, so no confirmation is needed.
-        let course = Course {
+        let job = LabJob {
             repeat: Repeat::SavedFile,
-            ..course
+            ..job
         };
-        run::ready(course, self.stop.clone())
+        execution::prepare(job, self.stop.clone())
     }
 
     fn step(
@@ -500,7 +505,7 @@ impl TuneRun<'_> {
         let (writer, mut environment) = self.ready(text, plan, name)?;
         let (record, result) = lab::run(writer, &mut environment, &mut |_| {});
         if step.confirms() {
-            run::keep_reports(&record, None);
+            execution::keep_reports(&record, None);
         }
         Ok((record, result))
     }
@@ -531,7 +536,7 @@ impl TuneRun<'_> {
                     None => StepOutcome::Failed(what),
                 });
             }
-            Err(error) => return Err(run::failed(error).into()),
+            Err(error) => return Err(failed(error).into()),
         }
         let conclusion = analysis::conclude(&record);
         if step.confirms() {
@@ -566,7 +571,7 @@ impl TuneRun<'_> {
         let path = match &self.args.write {
             None => records::typed(&record.directory).join("experiment.toml"),
             Some(path) => {
-                compare::save(path, record.experiment_text.as_deref().unwrap_or_default())?;
+                experiment::save(path, record.experiment_text.as_deref().unwrap_or_default())?;
                 path.clone()
             }
         };

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,10 +14,12 @@ use load::{DriverChoice, Values};
 use model::{Contract, Digest, Rates, header as field};
 use plan::{FlagSetting, Limit, Load, Request, STREAMS, Url, UrlPlace};
 
-use crate::compare::{self, setting};
 use crate::exit::{self, CliError};
+use crate::experiment;
+use crate::flags::{
+    OutFlag, PrometheusFlag, SeedFlag, header as parsed_header, seed_setting, setting, tls_file,
+};
 use crate::print::{AmountArgs, FormArgs};
-use crate::{experiment, run};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -54,16 +56,21 @@ fn arrivals() -> PossibleValuesParser {
 
 /// Flags about the amount of load.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Load")]
+#[command(
+    next_help_heading = "Load",
+    mut_arg("seed", |arg| {
+        arg.help("Seed of random arrivals and of the choice among requests")
+            .default_value("1")
+    })
+)]
 pub struct PaceFlags {
     #[arg(short, long, help = RATE)]
     pub rate: Option<Rates>,
     /// Distribution of the requests of --rate in time
     #[arg(long, requires = "rate", value_parser = arrivals(), default_value = "poisson")]
     arrivals: String,
-    /// Seed of random arrivals and of the choice among requests
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedFlag,
     /// Connections kept open, each with one request at a time
     #[arg(short, long, default_value_t = 64)]
     connections: u32,
@@ -131,7 +138,6 @@ impl PaceFlags {
             ),
         };
         let load = [
-            run::seed_setting(self.seed),
             set("load", "connections", i64::from(self.connections).into()),
             set("load", "threads", i64::from(self.threads).into()),
             set("load", "timeout", plan::duration_text(self.timeout).into()),
@@ -144,6 +150,7 @@ impl PaceFlags {
         };
         std::iter::once(length)
             .chain(load)
+            .chain(self.seed.seed.map(seed_setting))
             .chain(self.rate.iter().flat_map(of_rate))
             .collect()
     }
@@ -161,7 +168,7 @@ pub struct Asking {
     #[arg(short = 'X', long)]
     method: Option<String>,
     /// A request header, NAME: VALUE. May be repeated. With --mix for all requests that do not set it
-    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = compare::header)]
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = parsed_header)]
     headers: Vec<(String, String)>,
     /// The request's body: its text, or @FILE for the content of a file
     #[arg(short, long, value_name = "TEXT|@FILE")]
@@ -436,7 +443,7 @@ impl ConnectionFlags {
         ];
         for (name, flag, path) in files {
             if let Some(path) = path {
-                let path = compare::tls_file(flag, path)?.display().to_string();
+                let path = tls_file(flag, path)?.display().to_string();
                 settings.push(key(name, flag, path.into()));
             }
         }
@@ -553,7 +560,10 @@ fn content(text: &str) -> Result<Digest, CliError> {
 
 /// Flags about the result.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
+#[command(
+    next_help_heading = "Output",
+    mut_arg("out", |arg| arg.help("New folder for the record and its page [default: no record]"))
+)]
 pub struct OutputFlags {
     /// Print more of the latency distribution, as wrk --latency does
     #[arg(long)]
@@ -566,12 +576,10 @@ pub struct OutputFlags {
     /// repeated
     #[arg(long = "limit", value_name = "LIMIT", value_parser = plan::limit)]
     pub limits: Vec<Limit>,
-    /// New folder for the record and its page [default: no record]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Serve progress to Prometheus at /metrics of this address (docs/while-it-runs.md)
-    #[arg(long, value_name = "HOST:PORT", value_parser = crate::prometheus::address)]
-    pub prometheus: Option<SocketAddr>,
+    #[command(flatten)]
+    pub out: OutFlag,
+    #[command(flatten)]
+    pub prometheus: PrometheusFlag,
 }
 
 #[cfg(test)]

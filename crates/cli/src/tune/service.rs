@@ -18,7 +18,8 @@ use record::Record;
 use super::{TuneArgs, TuneRun};
 use crate::exit::CliError;
 use crate::experiment::{self, Experiment};
-use crate::{explanation, print, records, run};
+use crate::flags::{explain_setting, seed_setting};
+use crate::{explanation, print, records};
 
 pub struct Base {
     pub text: String,
@@ -90,7 +91,7 @@ impl Base {
         let draft = ExperimentDraft {
             made_by: print::shown_command(),
             again: "proofload run".to_owned(),
-            name: run::slug(Path::new(".")).unwrap_or_else(|| "service".to_owned()),
+            name: experiment::folder_slug(Path::new(".")).unwrap_or_else(|| "service".to_owned()),
             question: Some("What makes it faster?".to_owned()),
             variants: vec![DraftVariant {
                 name: None,
@@ -312,7 +313,7 @@ impl TuneRun<'_> {
     /// Profiles the unchanged service. Without a profile all applicable settings are tried.
     pub fn profile(&mut self, times: StepTimes, facts: &mut ServiceFacts) -> anyhow::Result<()> {
         print::tell!("a profile: what does it spend its time on?");
-        let mut settings = vec![run::explain_setting(), run::seed_setting(self.seed)];
+        let mut settings = vec![explain_setting(), seed_setting(self.seed)];
         if self.base.plan.design.warmup.is_none() {
             let warm_up = plan::duration_text(times.warm_up);
             settings.push(FlagSetting::new(&["design", "warmup"], warm_up, ""));
