@@ -253,7 +253,7 @@ fn without_repeats(mut findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 impl CheckedRun<'_> {
-    /// Findings of a check, apart from those of a single slice.
+    /// Findings of a check. Those that only single slices have are made by [`of_slice_alone`].
     fn findings(&self, check: Check) -> Vec<Finding> {
         let seen = makers(check).iter().flat_map(|maker| self.made(maker));
         seen.map(|seen| numbered(check, seen)).collect()

@@ -255,6 +255,15 @@ mod tests {
     }
 
     #[test]
+    fn grades_without_a_comparison_are_grades_of_the_check() {
+        for check in Check::ALL {
+            if let Alone::As(grade, _) = check.row().alone {
+                assert!(check.row().grades.contains(&grade), "{check:?}");
+            }
+        }
+    }
+
+    #[test]
     fn a_check_is_found_by_its_number_or_any_of_its_names() {
         for word in ["V31", "v31", "31", "other_processes"] {
             assert_eq!(Check::find(word), Some(Check::OtherProcesses), "{word}");

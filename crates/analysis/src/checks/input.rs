@@ -27,7 +27,7 @@ enum CheckedPart<'a> {
 pub(super) struct CheckedRun<'a> {
     pub plan: &'a Plan,
     part: CheckedPart<'a>,
-    pacing: Pacing,
+    pub pacing: Pacing,
     /// Number of processors of the machine.
     pub machine: usize,
     /// The chosen warm-up of a record.
@@ -115,10 +115,6 @@ impl<'a> CheckedRun<'a> {
     /// the service cannot be distinguished from others.
     pub fn is_of_url(&self) -> bool {
         self.slice().is_some_and(|window| window.runs_already)
-    }
-
-    pub fn pacing(&self) -> Pacing {
-        self.pacing
     }
 
     pub fn is_open_loop(&self) -> bool {

@@ -213,7 +213,7 @@ fn drift_of(
     only_if(!variant.never_succeeded())?;
     let (numbers, values) = by_block(run, variant)?;
     let (what, last) = (
-        metric::pace(run.pacing()).row().title,
+        metric::pace(run.pacing).row().title,
         values.len().saturating_sub(1),
     );
     let step = stats::step(&values).map(|step| {
@@ -276,7 +276,7 @@ pub(crate) fn capacity_exceeded(
 fn by_block(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<(Vec<u32>, Vec<f64>)> {
     let trials: Vec<CheckedTrial<'_>> = after_warm_up(run, variant).collect();
     let slices = trials.iter().map(|trial| trial.measured().count()).min()?;
-    let pace = metric::pace(run.pacing());
+    let pace = metric::pace(run.pacing);
     let value = |trial: &CheckedTrial<'_>| log_over(pace, trial.measured().take(slices));
     let values = trials.iter().map(value).collect::<Option<Vec<f64>>>()?;
     Some((
@@ -352,7 +352,7 @@ fn change_within(
     variant: &CheckedVariant<'_>,
 ) -> Option<(RegressionEffect, usize, Metric)> {
     let alpha = SERIES_ALPHA / run.variants.len().max(1) as f64;
-    let metric = of_slices(run.plan.design.metric, run.pacing());
+    let metric = of_slices(run.plan.design.metric, run.pacing);
     let changes =
         after_warm_up(run, variant).filter_map(|trial| change_in_trial(trial.measured(), metric));
     let changes: Vec<f64> = changes.collect();

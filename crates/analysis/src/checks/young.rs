@@ -139,7 +139,7 @@ fn goes_on(changed: &[Changed], alpha: f64) -> Option<f64> {
 }
 
 fn seen(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>, trials: usize) -> Option<CheckFinding> {
-    let metric = of_slices(run.plan.design.metric, run.pacing());
+    let metric = of_slices(run.plan.design.metric, run.pacing);
     let (mut first, mut last, mut oldest_s) = (0.0, 0.0, 0.0_f64);
     let of_several: Vec<Vec<&Slice>> = variant
         .trials
