@@ -13,7 +13,8 @@ mod xml;
 
 use std::ops::Range;
 
-use self::encoded::{DECODED_TIMES_MAX, encoded, escaped_names};
+pub(super) use self::encoded::DECODED_TIMES_MAX;
+use self::encoded::{encoded, escaped_names};
 use super::names::{is_count, is_secret_name};
 use super::visit::is_flag;
 use super::{Field, MARK, is_placeholder, key};

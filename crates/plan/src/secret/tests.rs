@@ -459,3 +459,4 @@ fn each_text_of_a_plan_is_masked_or_a_name() {
 }
 
 mod planted;
+mod spelled;
