@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::check::clipped;
 use crate::model::{Comparison, Metric, Plan, Variant};
 use crate::problem::{Site, did_you_mean};
+use crate::secret::quotable;
 use crate::text_form::{LimitText, TextForm};
 use crate::tree::{TomlEntry, TomlNode, Value};
 use ::model::text::nearest;
@@ -216,7 +217,8 @@ pub fn limit(text: &str) -> Result<Limit, String> {
             did_you_mean(name, "figures", LimitFigure::all().map(LimitFigure::name))
         });
         return Err(format!(
-            "there is no figure `{name}`; a limit is written \"p99 < 50ms\": {hint}"
+            "there is no figure `{}`; a limit is written \"p99 < 50ms\": {hint}",
+            quotable(name)
         ));
     };
     if written.is_empty() {

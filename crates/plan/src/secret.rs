@@ -8,6 +8,7 @@
 //! The plan that is run has the values, and the one that is kept ([`Plan::masked`]) has not. Touches the world by variables, files
 //! that placeholders name, and the key.
 
+mod escapes;
 mod file;
 mod forms;
 mod key;

@@ -472,6 +472,44 @@ fn no_secret_is_in_a_record() {
     );
 }
 
+/// The secret as programs write it by default: PHP, Python, Go, servers and template engines, and JSON in JSON.
+fn spelled(secret: &str) -> Vec<String> {
+    let json = |text: &str| serde_json::to_string(text).expect("a string");
+    let each = |text: &str, is_plain: fn(char) -> bool, one: fn(char) -> String| -> String {
+        let spell = |c: char| if is_plain(c) { c.to_string() } else { one(c) };
+        text.chars().map(spell).collect()
+    };
+    let units = |c: char| {
+        let mut units = [0; 2];
+        let coded = c.encode_utf16(&mut units).iter();
+        coded.map(|unit| format!("\\u{unit:04x}")).collect()
+    };
+    let bytes = |c: char| {
+        let mut bytes = [0; 4];
+        let coded = c.encode_utf8(&mut bytes).bytes();
+        coded.map(|byte| format!("\\x{byte:02x}")).collect()
+    };
+    let ascii = each(&json(secret), |c| c.is_ascii(), units);
+    vec![
+        ascii.replace('/', "\\/"),
+        json(&ascii.replace('/', "\\/")),
+        each(&json(secret), |c| !"&<>".contains(c), units),
+        each(secret, |c| c.is_ascii_alphanumeric(), bytes),
+        each(
+            secret,
+            |c| c.is_ascii_alphanumeric(),
+            |c| format!("&#{};", u32::from(c)),
+        ),
+        each(
+            secret,
+            |c| c.is_ascii_alphanumeric(),
+            |c| format!("&#x{:X};", u32::from(c)),
+        ),
+        filled("@U@", secret).replace("%2F", "/"),
+        ascii,
+    ]
+}
+
 /// The secret in texts that were truncated within it, at every position, by each function that truncates.
 fn cut(secret: &str) -> Vec<String> {
     let before = "x".repeat(20);
@@ -519,8 +557,10 @@ fn keeps(case: &Case) {
     let mut world =
         Simulated::new(1, &vec![0.0; plan.variants.len()]).failing(Fault::DiesInBlock(2));
     let cuts = cut(secret);
-    world.last_words = format!("cannot log in with {secret}\n    {}", cuts.join("\n    "));
-    world.examples = cuts.iter().step_by(7).map(|cut| example(cut)).collect();
+    let said = [spelled(secret), cuts.clone()].concat();
+    world.last_words = format!("cannot log in with {secret}\n    {}", said.join("\n    "));
+    let examples = cuts.iter().step_by(7).chain(&said[..2]);
+    world.examples = examples.map(|cut| example(cut)).collect();
     let (record, _): (Record, _) = proofload_lab::run(writer, &mut world, &mut |_| {});
     assert!(
         matches!(record.end(), Some(EndReason::ServiceFailed(_))),

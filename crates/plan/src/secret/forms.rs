@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use model::text::{percent_decoded, percent_encoded};
+use model::text::percent_decoded;
 use serde_json::Value;
 
 use super::SOUGHT_BYTES_MIN;
+use super::escapes::without_entities;
 use super::parts::is_likely;
 
 /// The values that one typed value may mean: itself as its reader decodes it, and of what has several values in it (lists, elements,
@@ -132,19 +133,7 @@ fn from_xml(text: &str) -> String {
     if let Some(plain) = cdata {
         return plain.to_owned();
     }
-    let entities = [
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&apos;", "'"),
-        ("&#39;", "'"),
-        ("&amp;", "&"),
-    ];
-    entities
-        .iter()
-        .fold(text.to_owned(), |text, (entity, plain)| {
-            text.replace(entity, plain)
-        })
+    without_entities(text)
 }
 
 /// The strings of a list or table that stands as a value.
@@ -168,48 +157,19 @@ fn strings(text: &str, values: &mut BTreeSet<String>) {
     }
 }
 
-/// A value in the encodings in which texts that are kept may have it.
+/// A value as it is written where that is more than escapes of characters, which are decoded when a value is looked for.
 pub(super) fn forms(value: &str) -> BTreeSet<String> {
-    let json = in_json(value);
-    let percent = percent_encoded(value);
-    let component = ["!", "'", "(", ")", "*"]
-        .iter()
-        .fold(percent.clone(), |text, c| {
-            text.replace(&format!("%{:02X}", c.as_bytes()[0]), c)
-        });
-    let html = [
-        ("&", "&amp;"),
-        ("<", "&lt;"),
-        (">", "&gt;"),
-        ("\"", "&quot;"),
-    ];
-    let html = html.iter().fold(value.to_owned(), |text, (plain, coded)| {
-        text.replace(plain, coded)
-    });
-    let toml = toml::Value::String(value.to_owned()).to_string();
-    let double = ['\\', '"', '$', '`']
-        .iter()
-        .fold(value.to_owned(), |text, c| {
-            text.replace(*c, &format!("\\{c}"))
-        });
     let mut forms = BTreeSet::from([
         value.to_owned(),
         value.replace('{', "{{"),
-        in_json(&json),
-        percent.replace("%20", "+"),
-        component.replace("%20", "+"),
-        lower(&percent),
-        lower(&component),
-        percent,
-        component,
-        html.replace('\'', "&#39;"),
-        html.replace('\'', "&#x27;"),
-        html,
+        // In a query or a form.
+        value.replace(' ', "+"),
+        // For a shell.
         value.replace('\'', "'\\''"),
         value.replace('\'', "'\"'\"'"),
-        double,
-        unquoted(&toml).to_owned(),
-        json,
+        // In YAML and SQL, and in CSV.
+        value.replace('\'', "''"),
+        value.replace('"', "\"\""),
     ]);
     forms.extend(shlex::try_quote(value).map(|quoted| unquoted(&quoted).to_owned()));
     forms
@@ -224,22 +184,6 @@ fn unquoted(text: &str) -> &str {
         .unwrap_or(text)
 }
 
-/// A text inside of the quotes of a JSON string.
-fn in_json(text: &str) -> String {
-    let quoted = serde_json::Value::from(text).to_string();
-    quoted[1..quoted.len() - 1].to_owned()
-}
-
 pub(super) fn from_json(text: &str) -> Option<String> {
     serde_json::from_str(&format!("\"{text}\"")).ok()
-}
-
-/// Percent signs with digits in small letters.
-fn lower(text: &str) -> String {
-    let mut parts = text.split('%');
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| {
-        let (digits, rest) = part.split_at(part.len().min(2));
-        text + "%" + &digits.to_ascii_lowercase() + rest
-    })
 }

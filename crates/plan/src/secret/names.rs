@@ -28,7 +28,9 @@ pub fn is_secret_name(name: &str) -> bool {
             joined.replace(other, " ")
         });
     // `DB_PASS` and `MYSQL_PWD`, and neither `PASSENGERS` nor `OLDPWD`.
-    let is_pass = parted == "PASS" || parted.ends_with("_PASS") || parted.contains("_PWD");
+    // `Pwd` is a password of a connection, `PWD` the folder of a shell.
+    let is_pass =
+        name == "Pwd" || parted == "PASS" || parted.ends_with("_PASS") || parted.contains("_PWD");
     let is_named = is_pass || NAMES.split(' ').any(|part| joined.contains(part));
     is_named && !PLACES.iter().any(|end| parted.ends_with(end))
 }

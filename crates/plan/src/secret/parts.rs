@@ -13,7 +13,8 @@ mod xml;
 
 use std::ops::Range;
 
-use self::encoded::{DECODED_TIMES_MAX, encoded, escaped_names};
+pub(super) use self::encoded::DECODED_TIMES_MAX;
+use self::encoded::{encoded, escaped_names};
 use super::names::{is_count, is_secret_name};
 use super::visit::is_flag;
 use super::{Field, MARK, is_placeholder, key};
@@ -27,6 +28,8 @@ const SCHEMES: [&str; 5] = ["Bearer ", "Basic ", "Digest ", "Token ", "ApiKey "]
 const LIKELY_BYTES_MIN: usize = 6;
 /// The same without a digit.
 const LONG_BYTES_MIN: usize = 16;
+/// Most bytes of a user and a password before a host without a scheme.
+const USER_BYTES_MAX: usize = 256;
 /// Punctuation that ends values in most texts.
 const ENDS: &str = "&;,`)]}";
 
@@ -48,6 +51,7 @@ fn parts_within(field: Field<'_>, text: &str, times: usize) -> Vec<Range<usize>>
     }
     let mut found = assigned(text, field);
     let others = users(text)
+        .chain(users_alone(text))
         .chain(private_keys(text))
         .chain(encoded(field, text, times));
     found.extend(others.map(|range| (range, false)));
@@ -173,6 +177,35 @@ fn users(text: &str) -> impl Iterator<Item = Range<usize>> {
             .filter(|_| is_placed)
             .map_or(0, |colon| colon + 1);
         Some(begin + password..begin + user)
+    })
+}
+
+/// User and password before a host, of a URL without its scheme: `user:password@host:80`. What else has both signs is none: an image
+/// with its digest, a package with its version, an address of mail.
+fn users_alone(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices('@').filter_map(|(at, _)| {
+        let is_end = |c: char| c.is_whitespace() || "\"'`<>=,;()[]{}/@".contains(c);
+        let from = at.saturating_sub(USER_BYTES_MAX);
+        let from = (from..at).find(|at| text.is_char_boundary(*at))?;
+        let before = &text[from..at];
+        let user = before.rsplit(is_end).next().unwrap_or_default();
+        let (name, password) = user.split_once(':')?;
+        let host = &text[at + 1..];
+        let host = &host[..host
+            .find(|c: char| c.is_whitespace() || "\"'`<>,;()/?#".contains(c))
+            .unwrap_or(host.len())];
+        let port = host.rsplit_once(':').map(|(_, port)| port);
+        let has_port = port.is_some_and(|port| {
+            !port.is_empty() && port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit())
+        });
+        let is_here = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok();
+        let is_host = host.starts_with(|c: char| c.is_ascii_alphabetic())
+            && host.contains('.')
+            && port.is_none();
+        let is_other = ["npm", "mailto"].contains(&name);
+        let is_user = !name.is_empty() && !password.is_empty() && !is_other;
+        (is_user && (has_port || is_here || is_host && is_likely(password)))
+            .then_some(at - user.len()..at)
     })
 }
 

@@ -1,43 +1,35 @@
-//! Looks for secrets in texts: whole, in each of their forms, and in parts where a text was cut.
+//! Looks for secrets in texts: whole, as anybody writes them, and in parts where a text was cut.
 //!
 //! ```text
-//! no access with hunter2!x      ─► no access with [secret-3f9a1b2c4d5e]
-//! no access with hunte…         ─► no access with [secret-3f9a1b2c4d5e]…
+//! no access with hunter2!x       ─► no access with [secret-3f9a1b2c4d5e]
+//! no access with hunter2\u0021x  ─► no access with [secret-3f9a1b2c4d5e]
+//! no access with hunte…          ─► no access with [secret-3f9a1b2c4d5e]…
 //! ```
+//! A text is searched as it is and once its escapes are decoded, one kind of them after the other, for one text stands in another.
 //! Whoever has a whole text masks it and then cuts. A service's output, a header and other machines' messages may have been cut by
 //! others, so that the edges of every text are looked at. A cut of ours is marked by `…`: there five bytes are enough. Elsewhere the end of a
 //! line may be the end of a word, so that a part is masked only if it looks like no word.
 
+mod index;
+mod pieces;
+
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use self::index::SecretIndex;
+use self::pieces::{TextPiece, pieces};
+use super::escapes::{DecodedText, Escapes};
+use super::parts::DECODED_TIMES_MAX;
 use crate::placeholder::spliced;
 
 /// Shorter values are masked where their name stands, and not looked for elsewhere: they would be found in every other word.
 pub(super) const SOUGHT_BYTES_MIN: usize = 6;
 /// A part of a secret at a cut.
 const PART_BYTES_MIN: usize = 5;
-/// The same where no mark says that something was cut off.
-const UNMARKED_BYTES_MIN: usize = 6;
-/// A part of so many bytes is no word.
-const UNLIKE_WORDS_BYTES: usize = 16;
-/// A shorter line is a part of a secret as a whole by chance: nobody cuts to so little.
-const CUT_LINE_BYTES_MIN: usize = 40;
 /// What marks a cut, ours and that of others.
 const CUTS: [&str; 2] = ["…", "..."];
-/// What stands between a part of a secret and a cut: quotes, and what is left of a character.
-const AROUND: [char; 10] = [
-    '"',
-    '\'',
-    '`',
-    ')',
-    ']',
-    '}',
-    '>',
-    '\\',
-    ' ',
-    char::REPLACEMENT_CHARACTER,
-];
+/// No value is so short that is all of a longer text, even with every character as an escape, and is not looked for within others.
+const SHORT_TEXT_BYTES_MAX: usize = 128;
 
 /// A secret in one of its forms, and what stands in its place.
 #[derive(Clone, PartialEq)]
@@ -53,8 +45,11 @@ pub(super) struct Hidden {
 pub(super) struct Sought {
     /// The longest first.
     all: Vec<Hidden>,
-    ends: SecretEnds,
+    index: SecretIndex,
 }
+
+/// Where a secret or a part of one was found.
+type Found<'h> = (Range<usize>, &'h Hidden);
 
 impl Sought {
     pub fn new(mut all: Vec<Hidden>) -> Sought {
@@ -67,12 +62,9 @@ impl Sought {
             )
         });
         all.dedup_by(|one, other| one.value == other.value);
-        let ends = SecretEnds::of(
-            all.iter()
-                .filter(|of| of.is_sought)
-                .map(|of| of.value.as_bytes()),
-        );
-        Sought { all, ends }
+        let sought = all.iter().enumerate().filter(|(_, of)| of.is_sought);
+        let index = SecretIndex::of(sought.map(|(place, of)| (place, of.value.as_bytes())));
+        Sought { all, index }
     }
 
     pub fn join(&mut self, other: &Sought) {
@@ -81,61 +73,88 @@ impl Sought {
 
     /// Whether nothing is looked for.
     pub fn is_empty(&self) -> bool {
-        self.ends.0.is_empty()
+        self.index.is_empty()
     }
 
     /// What stands in place of a secret that is all of a text.
     pub fn whole(&self, text: &str) -> Option<&str> {
-        self.all
-            .iter()
-            .find(|hidden| hidden.value == text)
-            .map(|hidden| hidden.instead.as_str())
+        let is_all = |text: &str| {
+            let hidden = self.all.iter().find(|hidden| hidden.value == text);
+            hidden.map(|hidden| (0..text.len(), hidden))
+        };
+        let times = if text.len() <= SHORT_TEXT_BYTES_MAX {
+            DECODED_TIMES_MAX
+        } else {
+            0
+        };
+        let found = readings(text, times, &|text| is_all(text).into_iter().collect());
+        found.first().map(|(_, hidden)| hidden.instead.as_str())
     }
 
     /// A text without any secret and without parts at its cuts; `None` if it has none.
     pub fn without(&self, text: &str) -> Option<String> {
-        let has_ends = self.ends.are_in(text.as_bytes());
-        if self.is_empty() || !has_ends && !CUTS.iter().any(|cut| text.contains(cut)) {
-            return None;
-        }
-        // Parts first: a secret may have another one in it, without which its own part would not be known.
-        let parts = self.parts(text);
-        let without = (!parts.is_empty()).then(|| spliced(text, parts.into_iter()));
-        self.without_whole(without.as_deref().unwrap_or(text))
-            .or(without)
+        self.masked(text, &|text| {
+            let has_ends = self.index.ends_are_in(text.as_bytes());
+            if !has_ends && !CUTS.iter().any(|cut| text.contains(cut)) {
+                return Vec::new();
+            }
+            let mut found = self.wholes(text);
+            found.extend(self.parts(text));
+            found
+        })
     }
 
     /// A text without any secret, of which nobody has cut anything.
     pub fn without_whole(&self, text: &str) -> Option<String> {
-        if !self.ends.are_in(text.as_bytes()) {
+        self.masked(text, &|text| self.wholes(text))
+    }
+
+    /// A text without what is found in it; `None` if that is nothing.
+    fn masked<'h>(&'h self, text: &str, find: &impl Fn(&str) -> Vec<Found<'h>>) -> Option<String> {
+        if self.is_empty() {
             return None;
         }
-        let mut without: Option<String> = None;
-        for Hidden { value, instead, .. } in self.sought() {
-            let text = without.as_deref().unwrap_or(text);
-            if text.contains(value.as_str()) {
-                without = Some(text.replace(value.as_str(), instead));
+        let mut found = readings(text, DECODED_TIMES_MAX, find);
+        found.sort_by_key(|(range, hidden)| {
+            (range.start, Reverse(range.end), Reverse(hidden.value.len()))
+        });
+        // What overlaps is masked together, for the value of which most is there.
+        let mut masked: Vec<(Found<'_>, usize)> = Vec::new();
+        for (range, hidden) in found {
+            let length = range.len();
+            match masked.last_mut() {
+                Some(((before, of), longest)) if range.start < before.end => {
+                    before.end = before.end.max(range.end);
+                    if length > *longest {
+                        (*of, *longest) = (hidden, length);
+                    }
+                }
+                _ => masked.push(((range, hidden), length)),
             }
         }
-        without
+        let parts = masked
+            .into_iter()
+            .map(|((range, hidden), _)| (range, hidden.instead.clone()));
+        (parts.len() > 0).then(|| spliced(text, parts))
+    }
+
+    fn wholes(&self, text: &str) -> Vec<Found<'_>> {
+        let value = |place: usize| self.all[place].value.as_bytes();
+        let found = self.index.wholes(text.as_bytes(), value);
+        let hidden = |(range, place): (Range<usize>, usize)| (range, &self.all[place]);
+        found.into_iter().map(hidden).collect()
     }
 
     fn sought(&self) -> impl Iterator<Item = &Hidden> {
         self.all.iter().filter(|hidden| hidden.is_sought)
     }
 
-    /// Parts of secrets at the edges of lines and at cuts, with what stands in their place.
-    fn parts(&self, text: &str) -> Vec<(Range<usize>, String)> {
+    /// Parts of secrets at the edges of lines and at cuts.
+    fn parts(&self, text: &str) -> Vec<Found<'_>> {
         let mut found = Vec::new();
         for piece in pieces(text) {
-            let inside = text[piece.range.clone()].trim_matches(AROUND);
-            let is_middle =
-                piece.is_cut_before && piece.is_cut_behind && inside.len() >= PART_BYTES_MIN;
-            if let Some(around) = self
-                .sought()
-                .find(|hidden| is_middle && hidden.value.contains(inside))
-            {
-                found.push((piece.range, around.instead.clone()));
+            if let Some(around) = self.around(text, &piece) {
+                found.push((piece.range, around));
                 continue;
             }
             let first = self.last_part(text, &piece);
@@ -145,31 +164,42 @@ impl Sought {
             let last = self
                 .first_part(text, &piece)
                 .filter(|(range, _)| range.start >= begin);
-            found.extend(
-                [first, last]
-                    .into_iter()
-                    .flatten()
-                    .map(|(range, hidden)| (range, hidden.instead.clone())),
-            );
+            found.extend(first.into_iter().chain(last));
         }
         found
     }
 
+    /// The secret that has all of a piece between two cuts in it.
+    fn around(&self, text: &str, piece: &TextPiece) -> Option<&Hidden> {
+        if !(piece.is_cut_before && piece.is_cut_behind) {
+            return None;
+        }
+        let ends = piece.ends(text);
+        piece.begins(text).into_iter().find_map(|begin| {
+            let may_begin = self
+                .index
+                .may_begin(&text.as_bytes()[begin..piece.range.end]);
+            let ends = ends
+                .iter()
+                .filter(|end| **end >= begin + PART_BYTES_MIN && may_begin);
+            ends.into_iter().find_map(|end| {
+                self.sought()
+                    .find(|hidden| hidden.value.contains(&text[begin..*end]))
+            })
+        })
+    }
+
     /// The end of a secret that a piece begins with.
-    fn last_part(&self, text: &str, piece: &TextPiece) -> Option<(Range<usize>, &Hidden)> {
-        let whole = &text[piece.range.clone()];
-        for inside in [whole, whole.trim_start_matches(AROUND)] {
-            let begin = piece.range.end - inside.len();
+    fn last_part(&self, text: &str, piece: &TextPiece) -> Option<Found<'_>> {
+        for begin in piece.begins(text) {
+            let inside = &text.as_bytes()[begin..piece.range.end];
+            if !self.index.may_begin(inside) {
+                continue;
+            }
             let part = |hidden: &Hidden| {
-                let (value, most) = (
-                    hidden.value.as_bytes(),
-                    hidden.value.len().min(inside.len()),
-                );
-                let is_part = |length: &usize| {
-                    inside
-                        .as_bytes()
-                        .starts_with(&value[value.len() - length..])
-                };
+                let value = hidden.value.as_bytes();
+                let most = value.len().min(inside.len());
+                let is_part = |length: &usize| inside.starts_with(&value[value.len() - length..]);
                 (PART_BYTES_MIN..=most).rev().find(is_part)
             };
             match longest(self.sought(), part) {
@@ -186,16 +216,16 @@ impl Sought {
     }
 
     /// The beginning of a secret that a piece ends with.
-    fn first_part(&self, text: &str, piece: &TextPiece) -> Option<(Range<usize>, &Hidden)> {
-        let whole = &text[piece.range.clone()];
-        for inside in [whole, whole.trim_end_matches(AROUND)] {
-            let end = piece.range.start + inside.len();
+    fn first_part(&self, text: &str, piece: &TextPiece) -> Option<Found<'_>> {
+        for end in piece.ends(text) {
+            let inside = &text.as_bytes()[piece.range.start..end];
+            if !self.index.may_end(inside) {
+                continue;
+            }
             let part = |hidden: &Hidden| {
-                let (value, most) = (
-                    hidden.value.as_bytes(),
-                    hidden.value.len().min(inside.len()),
-                );
-                let is_part = |length: &usize| inside.as_bytes().ends_with(&value[..*length]);
+                let value = hidden.value.as_bytes();
+                let most = value.len().min(inside.len());
+                let is_part = |length: &usize| inside.ends_with(&value[..*length]);
                 (PART_BYTES_MIN..=most).rev().find(is_part)
             };
             match longest(self.sought(), part) {
@@ -222,96 +252,21 @@ fn longest<'h>(
         .max_by_key(|(length, _)| *length)
 }
 
-/// A line of a text, or what is left of it between cuts.
-struct TextPiece {
-    range: Range<usize>,
-    is_cut_before: bool,
-    is_cut_behind: bool,
-}
-
-impl TextPiece {
-    /// Whether a part of a secret at an edge of it is masked.
-    fn is_told(&self, text: &str, part: Range<usize>, is_marked: bool) -> bool {
-        let (is_whole, line) = (part == self.range, self.range.len());
-        let part = &text[part];
-        // No word, no number and no address has both.
-        let is_mixed = part.contains(|c: char| c.is_ascii_digit())
-            && part.contains(|c: char| c.is_alphabetic());
-        let is_unlike_words =
-            part.len() >= UNLIKE_WORDS_BYTES || part.len() >= UNMARKED_BYTES_MIN && is_mixed;
-        is_marked || is_unlike_words && (!is_whole || line >= CUT_LINE_BYTES_MIN)
+/// What is found in a text as it is, and in what it says once its escapes are decoded as often as this, at its places in the text.
+fn readings<'h>(
+    text: &str,
+    times: usize,
+    find: &impl Fn(&str) -> Vec<Found<'h>>,
+) -> Vec<Found<'h>> {
+    let mut found = find(text);
+    let kinds = Escapes::ALL.into_iter().filter(|_| times > 0);
+    for decoded in kinds.filter_map(|kind| DecodedText::of(text, kind)) {
+        let inside = readings(&decoded.text, times - 1, find);
+        found.extend(
+            inside
+                .into_iter()
+                .map(|(range, hidden)| (decoded.written(&range), hidden)),
+        );
     }
-}
-
-/// The pieces of all lines.
-fn pieces(text: &str) -> Vec<TextPiece> {
-    let mut pieces = Vec::new();
-    let mut begin = 0;
-    for line in text.split_inclusive('\n') {
-        let end = begin + line.trim_end_matches(['\r', '\n']).len();
-        let (mut at, mut is_cut_before) = (begin, false);
-        loop {
-            let cuts = CUTS
-                .iter()
-                .filter_map(|cut| Some((text[at..end].find(cut)?, *cut)));
-            let cut = cuts.min();
-            let to = cut.map_or(end, |(length, _)| at + length);
-            pieces.push(TextPiece {
-                range: at..to,
-                is_cut_before,
-                is_cut_behind: cut.is_some(),
-            });
-            let Some((_, cut)) = cut else { break };
-            let rest = &text[to + cut.len()..end];
-            // Some write four dots.
-            (at, is_cut_before) = (end - rest.trim_start_matches(['.', '…']).len(), true);
-        }
-        begin += line.len();
-    }
-    pieces
-}
-
-/// The first and the last bytes of all that is looked for, by their hashes: a text without any of them needs no closer look, and most have
-/// none. One pass, however many secrets there are.
-#[derive(Clone, Default, PartialEq)]
-struct SecretEnds(Vec<u64>);
-
-/// Bits of the table: 8 KiB stay in a processor's first cache.
-const TABLE_BITS: u32 = 16;
-const WINDOW: u64 = (1 << (8 * PART_BYTES_MIN)) - 1;
-
-impl SecretEnds {
-    fn of<'v>(values: impl Iterator<Item = &'v [u8]>) -> SecretEnds {
-        let mut table = Vec::new();
-        for value in values {
-            table.resize(1 << (TABLE_BITS - 6), 0);
-            for end in [
-                &value[..PART_BYTES_MIN],
-                &value[value.len() - PART_BYTES_MIN..],
-            ] {
-                let window = end
-                    .iter()
-                    .fold(0, |window, byte| window << 8 | u64::from(*byte));
-                let (word, bit) = SecretEnds::place(window);
-                table[word] |= bit;
-            }
-        }
-        SecretEnds(table)
-    }
-
-    fn place(window: u64) -> (usize, u64) {
-        // Multiplicative hashing (Knuth, The Art of Computer Programming 3, section 6.4).
-        let hash = (window & WINDOW).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - TABLE_BITS);
-        ((hash >> 6) as usize, 1 << (hash & 63))
-    }
-
-    fn are_in(&self, text: &[u8]) -> bool {
-        let mut window = 0;
-        let mut is_end = |(at, byte): (usize, &u8)| {
-            window = window << 8 | u64::from(*byte);
-            let (word, bit) = SecretEnds::place(window);
-            at + 1 >= PART_BYTES_MIN && self.0[word] & bit != 0
-        };
-        !self.0.is_empty() && text.iter().enumerate().any(&mut is_end)
-    }
+    found
 }

@@ -70,7 +70,45 @@ fn what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not() {
             r#"{"user": "me", "password": "…"}"#,
         ),
         ("password=abc&user=me", "password=…&user=me"),
+        (
+            r#"{"value": "abc", "name": "password", "page": 2}"#,
+            r#"{"value": "…", "name": "password", "page": 2}"#,
+        ),
+        (
+            "- value: a b\n  name: DB_PASSWORD\n- value: c\n  name: A\n",
+            "- value: …\n  name: DB_PASSWORD\n- value: c\n  name: A\n",
+        ),
+        (
+            r#"<add value="a b" key="password"/><add value=c key=password>"#,
+            r#"<add value="…" key="password"/><add value=… key=password>"#,
+        ),
+        ("{ password: `a b`, page: 2 }", "{ password: `…`, page: 2 }"),
+        (
+            "Server=h;Uid=sa;Pwd=abc;Port=1",
+            "Server=h;Uid=sa;Pwd=…;Port=1",
+        ),
+        (
+            "load admin:hunter2Sx9@127.0.0.1:3000 -d 1s",
+            "load …@127.0.0.1:3000 -d 1s",
+        ),
+        ("at u:hunter2Sx9@db.test/shop", "at …@db.test/shop"),
+        ("u:p@localhost", "…@localhost"),
         // What came from elsewhere, or is no value.
+        ("npm:left-pad2@1.3.0", "npm:left-pad2@1.3.0"),
+        (
+            "shop:1.22.3-alpine@sha256:0123abcd",
+            "shop:1.22.3-alpine@sha256:0123abcd",
+        ),
+        ("rsync git@h.test:a/b", "rsync git@h.test:a/b"),
+        (
+            "the keys `token:` or `password:` of it",
+            "the keys `token:` or `password:` of it",
+        ),
+        ("TOKEN=`cat file`", "TOKEN=`cat file`"),
+        (
+            r#"[{"name": "a", "value": "b"}, {"name": "password"}]"#,
+            r#"[{"name": "a", "value": "b"}, {"name": "password"}]"#,
+        ),
         ("TOKEN=$TOKEN node x", "TOKEN=$TOKEN node x"),
         ("--token={env.TOKEN} -v", "--token={env.TOKEN} -v"),
         ("TOKEN={port}abc", "TOKEN={port}…"),
@@ -459,3 +497,4 @@ fn each_text_of_a_plan_is_masked_or_a_name() {
 }
 
 mod planted;
+mod spelled;

@@ -13,8 +13,8 @@ use super::super::forms::from_json;
 use super::super::names::is_secret_name;
 use super::{Field, parts_within};
 
-/// A URL may stand in the query of a URL, and has a query, too.
-pub(super) const DECODED_TIMES_MAX: usize = 2;
+/// A URL may stand in the query of a URL, and has a query, too; JSON in a string of JSON.
+pub(in super::super) const DECODED_TIMES_MAX: usize = 2;
 /// Longest key of JSON that is decoded, and most bytes between its begin and an escape.
 const KEY_BYTES_MAX: usize = 200;
 /// What no field of a query or of a form has in it.

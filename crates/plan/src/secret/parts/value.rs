@@ -10,6 +10,9 @@ use super::{ENDS, MARK, is_likely, is_list, marks, scheme, xml};
 /// What closes the index of a field.
 const CLOSING: [&str; 3] = ["]", "%5D", "%5d"];
 
+/// Most bytes of a pair whose value stands before its name.
+const PAIR_BYTES_MAX: usize = 4 << 10;
+
 /// What stands between a name and its value.
 #[derive(Clone, Copy, PartialEq)]
 enum Separator {
@@ -21,6 +24,12 @@ enum Separator {
 
 /// The values of a name.
 pub(super) fn values(text: &str, name: &Range<usize>, field: Field<'_>) -> Vec<Range<usize>> {
+    let before = paired_before(text, name);
+    let behind = values_behind(text, name, field);
+    before.into_iter().chain(behind).collect()
+}
+
+fn values_behind(text: &str, name: &Range<usize>, field: Field<'_>) -> Vec<Range<usize>> {
     if let Some(values) = xml::values(text, name) {
         return values;
     }
@@ -217,6 +226,44 @@ fn paired(text: &str, name: &Range<usize>, behind: &str) -> Option<usize> {
         .then(|| text.len() - sign.len() + 1)
 }
 
+/// The same where the value is the first of the pair: `"value": "abc", "name": "token"`.
+fn paired_before(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
+    let is_quote = |c: char| "\"'\\".contains(c);
+    let key = text[..name.start]
+        .trim_end_matches(is_quote)
+        .trim_end()
+        .strip_suffix([':', '='])?
+        .trim_end()
+        .trim_end_matches(is_quote);
+    let is_key = |word: &&str| ends_with_word(key, word);
+    let word = ["name", "key"].into_iter().find(is_key)?;
+    let key = key[..key.len() - word.len()].trim_end_matches(is_quote);
+    let pair = key.trim_end_matches(|c: char| c.is_whitespace() || c == ',');
+    if pair.len() == key.len() {
+        return None;
+    }
+    let from = pair.len().saturating_sub(PAIR_BYTES_MAX);
+    let from = (from..pair.len()).find(|at| pair.is_char_boundary(*at))?;
+    let lower = pair[from..].to_ascii_lowercase();
+    let mut keys = lower
+        .rmatch_indices("value")
+        .map(|(at, key)| from + at + key.len());
+    keys.find_map(|end| {
+        let sign = pair[end..].trim_start_matches(|c: char| is_quote(c) || " \t".contains(c));
+        let value = sign.strip_prefix([':', '='])?.trim_start();
+        let begin = pair.len() - value.len();
+        let Some(quote) = Quote::of(value) else {
+            let is_other = |c: char| c.is_control() || is_quote(c) || "<>{}[],".contains(c);
+            let is_word = sign.starts_with(':') || !value.contains(char::is_whitespace);
+            return (is_word && !value.is_empty() && !value.contains(is_other))
+                .then_some(begin..pair.len());
+        };
+        let inside = begin + quote.length();
+        let end = inside + quote.content(&pair[inside..]);
+        (inside < end && end + quote.length() == pair.len()).then_some(inside..end)
+    })
+}
+
 /// A value that begins behind a name.
 struct NamedValue<'t> {
     text: &'t str,
@@ -242,6 +289,11 @@ impl NamedValue<'_> {
             || line.trim_start_matches([' ', '\t', '-', '#']).is_empty()
     }
 
+    /// Whether white space stands before the value: a shell's command in backquotes follows the sign.
+    fn is_spaced(&self) -> bool {
+        self.text[..self.begin].ends_with(char::is_whitespace)
+    }
+
     /// Whether it is all of a word of a command, which no shell reads.
     fn is_whole_word(&self) -> bool {
         let is_flag = self.name.start == 0 && self.text.starts_with('-');
@@ -263,6 +315,10 @@ impl NamedValue<'_> {
         }
         if let Some(quote) = Quote::of(value) {
             return quoted(text, begin, quote);
+        }
+        if let Some(inside) = value.strip_prefix('`').filter(|_| self.is_spaced()) {
+            let length = inside.find('`').unwrap_or(0);
+            return begin + 1..begin + 1 + length;
         }
         if let Some(length) = structure(value) {
             return begin..begin + length;
