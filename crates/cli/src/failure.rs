@@ -9,9 +9,7 @@ use crate::exit::{self, CliError};
 pub fn failed(error: LabError) -> CliError {
     match error {
         LabError::Record(error) => unwritable(error),
-        LabError::Failed(reason) => {
-            CliError::new(reason.exit_code().unwrap_or(exit::SELF), reason)
-        }
+        LabError::Failed(reason) => CliError::new(reason.exit_code().unwrap_or(exit::SELF), reason),
     }
 }
 

@@ -170,7 +170,9 @@ pub fn after_run(record: &Record, flags: &Flags, output: GateOutput) -> anyhow::
     };
     let mut is_text = false;
     match output {
-        GateOutput::Events => print::data(&live::gate_event(record, report::with_format(gated.data())))?,
+        GateOutput::Events => {
+            print::data(&live::gate_event(record, report::with_format(gated.data())))?
+        }
         GateOutput::Report(form, _) if *form == report::JUNIT => print::report(&gated, form, None)?,
         GateOutput::Report(form, amount) => {
             reports::print(record, form, amount)?;

@@ -23,7 +23,7 @@ pub fn find(tree: &SourceTree) -> Vec<TidyFinding> {
         let found = circles(&modules).into_iter();
         let found = found.filter(|circle| !is_allowed(name, circle));
         let finding = |circle: BTreeSet<ModulePath>| {
-            let names: Vec<String> = circle.iter().map(|module| title(module)).collect();
+            let names: Vec<String> = circle.iter().map(title).collect();
             let what = format!("a circle of imports: {}", names.join(", "));
             let remedy = "move what both use below both, or to the one that owns it";
             let first = circle.first().and_then(|module| modules.get(module));
