@@ -8,8 +8,6 @@ import { element, onPaper, paragraph } from './elements';
 import type { PageData } from './model';
 import { pageOf } from './page';
 
-const VERSION = 1;
-
 /** Paper is white and has no folds. Tables behind pictures stay away: the picture is on the paper. */
 function adaptToPaper(): void {
   let opened: HTMLDetailsElement[] = [];
@@ -23,7 +21,6 @@ function adaptToPaper(): void {
 
 try {
   const data = JSON.parse(document.getElementById('data')?.textContent ?? '') as PageData;
-  if (data.page_version !== VERSION) throw new Error(`its data are of version ${data.page_version}, and it reads ${VERSION}`);
   // Charts look at the colours of paper once these are there.
   adaptToPaper();
   document.body.prepend(...pageOf(data));

@@ -142,7 +142,6 @@ pub(crate) fn data(of: &MeasuredRecord<'_>) -> PageData {
     }
     let loaded = LoadedRecord::of(of).filter(|_| record.is_open_loop());
     PageData {
-        page_version: PAGE_VERSION,
         title: of.title().to_owned(),
         experiment: header.plan.name.clone(),
         created: header.created.clone(),

@@ -12,15 +12,9 @@ use serde::Serialize;
 pub use crate::experiment::RunState;
 use ::model::document::ColumnFit;
 
-/// Version of this format. The script of a page only reads its own version, because both are in the same
-/// file.
-pub const PAGE_VERSION: u32 = 1;
-
 /// A report, in the order of the page.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PageData {
-    /// See [`PAGE_VERSION`].
-    pub page_version: u32,
     /// The question, or the experiment's name if the file has none.
     pub title: String,
     /// Name of the experiment.
