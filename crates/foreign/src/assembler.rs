@@ -233,15 +233,25 @@ impl Assembler {
         if self.unread.is_some() {
             return;
         }
-        if let Some(setting) = heading::setting(text) {
-            self.settings.push(setting.to_owned());
-            self.settings.truncate(SETTINGS_MAX);
-        }
         let underlined = Heading::underlined(&self.above, text).filter(|_| !self.above.is_empty());
         // An unfinished run may print lines that look like headings.
         let prints = |draft: &RunDraft| !draft.whole && draft.run.tool.row().prints_headings;
         let running = self.open.as_ref().is_some_and(|(draft, _)| prints(draft));
-        let bare = self.headings.has_only_bare() && !self.typed && !self.in_code;
+        // Within a run it may be output of the service.
+        let rated = self
+            .open
+            .as_ref()
+            .is_some_and(|(draft, _)| draft.run.requests_per_s.is_some());
+        let setting = heading::setting(text).filter(|_| !running);
+        if let Some(setting) = setting {
+            if rated {
+                self.close();
+            }
+            self.settings.push(setting.to_owned());
+            self.settings.truncate(SETTINGS_MAX);
+        }
+        let unnamed = self.headings.has_only_bare() && setting.is_none();
+        let bare = unnamed && !self.typed && !self.in_code;
         let heading = underlined.or_else(|| Heading::of(text, self.in_code));
         // A remark between two lines of one output: `throughput: 40 / 12.75`.
         let within = |draft: &RunDraft| !draft.whole && text.contains(": ");
@@ -265,11 +275,6 @@ impl Assembler {
         if remark {
             return;
         }
-        // Within a run it may be output of the service.
-        let rated = self
-            .open
-            .as_ref()
-            .is_some_and(|(draft, _)| draft.run.requests_per_s.is_some());
         let ends = (rated || !self.typed) && !running && Heading::bare(text).is_some();
         if let Some(near) = Heading::near(text).filter(|_| ends || self.open.is_none()) {
             self.close();

@@ -131,7 +131,7 @@ fn unlike_lengths(of: &CheckInput<'_>, group: &RunGroup) -> Option<Evidence> {
 
 /// Labels of one path and tool with responses of different lengths. Labels about compression differ on purpose.
 pub fn other_content(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
-    let mut alike: Vec<(Content, Vec<(&RunGroup, f64)>)> = Vec::new();
+    let mut alike: Vec<(ServedContent, Vec<(&RunGroup, f64)>)> = Vec::new();
     for group in of
         .groups
         .iter()
@@ -153,7 +153,7 @@ pub fn other_content(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
             None => alike.push((content, vec![(group, size)])),
         }
     }
-    let case = |(_, sized): (Content, Vec<(&RunGroup, f64)>)| {
+    let case = |(_, sized): (ServedContent, Vec<(&RunGroup, f64)>)| {
         let (low, high) = apart(sized.iter().map(|(_, size)| *size), UNLIKE_LENGTHS)?;
         let named = |size: f64| {
             sized
@@ -180,7 +180,7 @@ pub fn other_content(of: &CheckInput<'_>) -> Vec<(Grade, FindingCase)> {
 }
 
 /// Tool, path and requested coding of runs whose responses should be equal.
-type Content<'r> = (Tool, &'r str, Option<&'r str>);
+type ServedContent<'r> = (Tool, &'r str, Option<&'r str>);
 
 /// Whether two outputs belong to one run. No two runs have the same mean to the last digit and the same
 /// request count.

@@ -7,7 +7,7 @@ use super::{
     ended, percent, starts, usual,
 };
 use crate::draft::{LineTaken, Part, RunDraft, keep};
-use crate::number;
+use crate::number::{self, Lone};
 use crate::run::ToolRun;
 
 /// vegeta's output and flags.
@@ -101,7 +101,10 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
                 .iter()
                 .for_each(|name| draft.quantile(number::decimal(name), us(name)));
         }
-        "Bytes In" => draft.run.bytes = value("total").and_then(number::decimal),
+        "Bytes In" => {
+            let total = value("total");
+            draft.run.bytes = total.and_then(|total| number::figure(total, Lone::Thousands));
+        }
         "Bytes Out" => {}
         "Success" => {
             let percent = values.first().and_then(|value| percent(value));

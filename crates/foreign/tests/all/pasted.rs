@@ -181,3 +181,12 @@ fn what_was_not_understood_is_never_zero() {
         );
     }
 }
+
+#[test]
+fn thousands_that_somebody_separated_are_whole_numbers() {
+    let text = include_str!("../corpus/by-hand/vegeta-12-plain.txt");
+    let separated = text.replace("1200000, 1000.00", "375,915, 1,253.05");
+    assert_ne!(separated, text);
+    let audit = audit("notes.txt", separated.as_bytes());
+    assert_eq!(audit.runs[0].bytes, Some(375_915.0));
+}
