@@ -27,8 +27,8 @@ const AROUND: [char; 10] = [
 const AROUND_MAX: usize = 8;
 /// Most bytes that a cut leaves of an escape.
 const ESCAPE_BYTES_MAX: usize = 16;
-/// So many escapes may be one character: bytes of UTF-8, units of UTF-16.
-const ESCAPES_MAX: usize = 4;
+/// So many escapes, begun ones of one in another included, may be one character: bytes of UTF-8, units of UTF-16.
+const ESCAPES_MAX: usize = 8;
 
 /// A line of a text, or what is left of it between cuts.
 pub(super) struct TextPiece {
