@@ -25,7 +25,7 @@ impl SecretIndex {
         for (place, value) in values {
             index.ends.resize(1 << (TABLE_BITS - 6), 0);
             let windows = || value.windows(PART_BYTES_MIN).map(window);
-            for end in windows().next().into_iter().chain(windows().last()) {
+            for end in windows().next().into_iter().chain(windows().next_back()) {
                 let (word, bit) = hashed(end);
                 index.ends[word] |= bit;
             }

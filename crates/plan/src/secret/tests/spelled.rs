@@ -127,10 +127,7 @@ fn in_utf16(c: char, is_large: bool) -> String {
         true => format!("\\u{unit:04X}"),
         false => format!("\\u{unit:04x}"),
     };
-    c.encode_utf16(&mut [0; 2])
-        .iter()
-        .map(|one| unit(one))
-        .collect()
+    c.encode_utf16(&mut [0; 2]).iter().map(unit).collect()
 }
 
 fn in_ascii(text: &str, is_large: bool) -> String {
@@ -335,7 +332,7 @@ fn a_long_text_takes_no_longer_for_its_length() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn no_spelling_of_a_secret_stays(secret in secret()) {
