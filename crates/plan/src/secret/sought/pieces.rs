@@ -103,9 +103,9 @@ impl TextPiece {
     }
 }
 
-/// Whether a byte is of a character between U+0080 and U+00BF: as such, a byte of UTF-8 is read whose first one was cut off.
+/// Whether a byte is of a character between U+0080 and U+00FF: as such, a byte of UTF-8 is read whose others were cut off.
 fn is_of_latin(byte: u8) -> bool {
-    byte == 0xc2 || (0x80..0xc0).contains(&byte)
+    (0x80..=0xc3).contains(&byte) && !matches!(byte, 0xc0 | 0xc1)
 }
 
 /// A text without what a cut left of an escape at its end; `None` if that ends with no such thing.

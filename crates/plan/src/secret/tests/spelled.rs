@@ -332,7 +332,7 @@ fn a_long_text_takes_no_longer_for_its_length() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn no_spelling_of_a_secret_stays(secret in secret()) {
