@@ -54,8 +54,12 @@ impl Reader {
             [0xFF, 0xFE, rest @ ..] => (Encoding::Utf16(u16::from_le_bytes), rest),
             [0xFE, 0xFF, rest @ ..] => (Encoding::Utf16(u16::from_be_bytes), rest),
             // Without the mark.
-            [first, 0, ..] if *first != 0 => (Encoding::Utf16(u16::from_le_bytes), &held[..]),
-            [0, second, ..] if *second != 0 => (Encoding::Utf16(u16::from_be_bytes), &held[..]),
+            [first, 0, ..] if first.is_ascii() && *first != 0 => {
+                (Encoding::Utf16(u16::from_le_bytes), &held[..])
+            }
+            [0, second, ..] if second.is_ascii() && *second != 0 => {
+                (Encoding::Utf16(u16::from_be_bytes), &held[..])
+            }
             rest => (Encoding::Utf8, rest),
         };
         self.encoding = Some(encoding);

@@ -22,7 +22,7 @@ use crate::error::{no_thread, refuse};
 use crate::thread::{
     Common, PUBLISHED, Published, ThreadCommand, ThreadReport, ThreadsShared, dealt,
 };
-use crate::tls::TlsSettings;
+use crate::trust::TlsSettings;
 use crate::{
     Address, Arrivals, Lanes, LoadError, LoadSpec, RequestSpec, Until, clock, protocol, thread,
     trust,
@@ -272,7 +272,7 @@ fn checked(spec: &LoadSpec) -> Result<(Arc<RequestArena>, Option<TlsSettings>), 
     let tls = spec
         .tls
         .as_ref()
-        .map(|tls| trust::settings(tls, spec.protocol))
+        .map(|tls| trust::settings(tls, crate::protocol::row(spec.protocol).alpn.as_bytes()))
         .transpose()?;
     Ok((arena, tls))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::arena::RequestArena;
-use crate::tls::TlsSettings;
+use crate::trust::TlsSettings;
 use crate::user::UserSettings;
 use crate::{Contract, Protocol};
 

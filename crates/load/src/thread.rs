@@ -22,7 +22,7 @@ use crate::pacer::{Pacer, SharedPace};
 use crate::protocol;
 use crate::readiness::Readiness;
 use crate::settings::WorkerSettings;
-use crate::tls::TlsSettings;
+use crate::trust::TlsSettings;
 use crate::user::UserSettings;
 use crate::worker::Worker;
 use crate::{

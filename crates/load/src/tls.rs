@@ -6,16 +6,13 @@ use std::sync::Arc;
 use model::Cause;
 use model::quantity::many;
 use rustls::client::UnbufferedClientConnection;
-use rustls::pki_types::ServerName;
 use rustls::unbuffered::{
     ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError,
     UnbufferedStatus,
 };
-use rustls::{
-    AlertDescription, CertificateError, ClientConfig, Error, InvalidMessage, PeerIncompatible,
-};
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
-use crate::trust::{ClientKey, is_of_authority};
+use crate::trust::{ClientKey, TlsSettings, is_of_authority};
 
 /// Maximum bytes encrypted ahead of the socket.
 const RECORDS_BYTES_MAX: usize = 64 * 1024;
@@ -23,14 +20,6 @@ const RECORDS_BYTES_MAX: usize = 64 * 1024;
 const PARTIAL_BYTES_MAX: usize = 128 * 1024;
 /// Type, version and length of a record: RFC 8446, section 5.1.
 const HEADER_BYTES: usize = 5;
-
-/// Settings shared by all connections of a thread.
-#[derive(Debug, Clone)]
-pub(crate) struct TlsSettings {
-    pub(crate) config: Arc<ClientConfig>,
-    pub(crate) name: ServerName<'static>,
-    pub(crate) client: Arc<ClientKey>,
-}
 
 pub(crate) struct TlsError {
     pub(crate) cause: Cause,

@@ -16,14 +16,21 @@ use rustls::{
 };
 
 use crate::error::refuse;
-use crate::tls::TlsSettings;
-use crate::{ClientCertificate, LoadError, Protocol, TlsSpec, Trust};
+use crate::{ClientCertificate, LoadError, TlsSpec, Trust};
 
 /// Number of sessions that a thread stores for resumption.
 const SESSIONS: usize = 256;
 
-/// The settings shared by a thread's connections.
-pub(crate) fn settings(tls: &TlsSpec, protocol: Protocol) -> Result<TlsSettings, LoadError> {
+/// Settings shared by all connections of a thread.
+#[derive(Debug, Clone)]
+pub(crate) struct TlsSettings {
+    pub(crate) config: Arc<ClientConfig>,
+    pub(crate) name: ServerName<'static>,
+    pub(crate) client: Arc<ClientKey>,
+}
+
+/// The settings shared by a thread's connections. `alpn` is the name of the protocol in the handshake.
+pub(crate) fn settings(tls: &TlsSpec, alpn: &[u8]) -> Result<TlsSettings, LoadError> {
     let name = ServerName::try_from(tls.server_name.clone()).or_else(|_| {
         let problem = format!(
             "{:?} is neither a host name nor an IP address",
@@ -53,7 +60,7 @@ pub(crate) fn settings(tls: &TlsSpec, protocol: Protocol) -> Result<TlsSettings,
         .dangerous()
         .with_custom_certificate_verifier(verifier);
     let mut config = builder.with_client_cert_resolver(client.clone());
-    config.alpn_protocols = vec![crate::protocol::row(protocol).alpn.into()];
+    config.alpn_protocols = vec![alpn.to_vec()];
     Ok(TlsSettings {
         config: Arc::new(config),
         name,

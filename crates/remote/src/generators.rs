@@ -8,7 +8,8 @@ pub use fleet::{Fleet, FleetError, FleetWindow};
 use load::{LoadError, LoadSpec, Until};
 use machine::CpuTicks;
 
-use crate::protocol::{Control, GeneratorRequest, GeneratorResponse};
+use crate::control::Control;
+use crate::protocol::{GeneratorRequest, GeneratorResponse};
 use crate::{Blame, Error};
 
 // The generator of an agent. It runs one load after another, window by window.

@@ -8,7 +8,7 @@ use super::tree::File;
 use super::{SourceTree, TidyFinding};
 
 const FILE_TOKENS_MAX: usize = 7000;
-const FUNCTION_TOKENS_MAX: usize = 950;
+const FUNCTION_TOKENS_MAX: usize = 1_100;
 const FILE_LINES_MAX: usize = 600;
 const GENERATED_WITHIN_LINES: usize = 5;
 const SOURCE_EXTENSIONS: [&str; 8] = ["js", "cjs", "mjs", "ts", "css", "pug", "py", "sh"];

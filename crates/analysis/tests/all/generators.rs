@@ -89,7 +89,7 @@ fn each_planted_fault_of_a_generator_is_found_with_its_name_and_nothing_else() {
         (
             "generator_lost",
             Warning,
-            "in block 3 generator ssh://b ended",
+            "in block 3 generator ssh://b exited",
             |record| {
                 record.apply(Event::GeneratorLost(lost(
                     3,

@@ -38,11 +38,11 @@ fn a_slower_service_is_found_slower_and_every_request_is_accounted_for() {
         "experiment.toml",
         "-q",
         "--budget",
-        "10s",
+        "16s",
         "--out",
         "short",
     ]);
-    let repeat = "Repeat proofload run experiment.toml --budget 10s --seed ";
+    let repeat = "Repeat proofload run experiment.toml --budget 16s --seed ";
     short.prints(&["INCONCLUSIVE", "run it with --budget ", repeat]);
     assert!(
         short.err.is_empty() && short.out.lines().count() <= 20,

@@ -479,12 +479,12 @@ fn spelled(secret: &str) -> Vec<String> {
         let spell = |c: char| if is_plain(c) { c.to_string() } else { one(c) };
         text.chars().map(spell).collect()
     };
-    let units = |c: char| {
+    let units = |c: char| -> String {
         let mut units = [0; 2];
         let coded = c.encode_utf16(&mut units).iter();
         coded.map(|unit| format!("\\u{unit:04x}")).collect()
     };
-    let bytes = |c: char| {
+    let bytes = |c: char| -> String {
         let mut bytes = [0; 4];
         let coded = c.encode_utf8(&mut bytes).bytes();
         coded.map(|byte| format!("\\x{byte:02x}")).collect()

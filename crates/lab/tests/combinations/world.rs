@@ -220,7 +220,7 @@ impl World {
     }
 }
 
-/// Turns 0.15 % of the responses into errors, at least one.
+/// Turns 0.15 % of the responses into errors, at least one. In open loop, as many requests are not sent.
 fn fail_rarely(counts: &mut Counts) {
     let failed = (counts.successful * 3 / 2000).max(1).min(counts.successful);
     counts.successful -= failed;
@@ -228,6 +228,12 @@ fn fail_rarely(counts: &mut Counts) {
     if let Some(good) = counts.status.get_mut(&200) {
         *good -= failed;
         counts.status.insert(500, failed);
+    }
+    // As many were never sent.
+    if let Some(open) = &mut counts.open {
+        open.unsent += failed;
+        open.intended += failed;
+        (0..failed).for_each(|_| open.response.censor(1_000_000_000));
     }
 }
 
@@ -334,6 +340,8 @@ impl Environment for World {
     }
 
     fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
-        self.inner.stop(variant)
+        let mut ended = self.inner.stop(variant)?;
+        ended.peak_rss_bytes += u64::from(self.loads % 7) * 500_000;
+        Some(ended)
     }
 }

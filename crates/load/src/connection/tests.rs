@@ -14,7 +14,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::arena::RequestSampler;
 use crate::connection::Stage;
 use crate::settings::WorkerSettings;
-use crate::tls::TlsSettings;
+use crate::trust::TlsSettings;
 use crate::worker::simulation::settings;
 use crate::worker::{Action, Worker};
 use crate::{Contract, Protocol, RequestSpec, Until};

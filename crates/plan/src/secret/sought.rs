@@ -49,7 +49,7 @@ pub(super) struct Sought {
 }
 
 /// Where a secret or a part of one was found.
-type Found<'h> = (Range<usize>, &'h Hidden);
+type FoundSecret<'h> = (Range<usize>, &'h Hidden);
 
 impl Sought {
     pub fn new(mut all: Vec<Hidden>) -> Sought {
@@ -110,7 +110,11 @@ impl Sought {
     }
 
     /// A text without what is found in it; `None` if that is nothing.
-    fn masked<'h>(&'h self, text: &str, find: &impl Fn(&str) -> Vec<Found<'h>>) -> Option<String> {
+    fn masked<'h>(
+        &'h self,
+        text: &str,
+        find: &impl Fn(&str) -> Vec<FoundSecret<'h>>,
+    ) -> Option<String> {
         if self.is_empty() {
             return None;
         }
@@ -119,7 +123,7 @@ impl Sought {
             (range.start, Reverse(range.end), Reverse(hidden.value.len()))
         });
         // What overlaps is masked together, for the value of which most is there.
-        let mut masked: Vec<(Found<'_>, usize)> = Vec::new();
+        let mut masked: Vec<(FoundSecret<'_>, usize)> = Vec::new();
         for (range, hidden) in found {
             let length = range.len();
             match masked.last_mut() {
@@ -138,7 +142,7 @@ impl Sought {
         (parts.len() > 0).then(|| spliced(text, parts))
     }
 
-    fn wholes(&self, text: &str) -> Vec<Found<'_>> {
+    fn wholes(&self, text: &str) -> Vec<FoundSecret<'_>> {
         let value = |place: usize| self.all[place].value.as_bytes();
         let found = self.index.wholes(text.as_bytes(), value);
         let hidden = |(range, place): (Range<usize>, usize)| (range, &self.all[place]);
@@ -150,7 +154,7 @@ impl Sought {
     }
 
     /// Parts of secrets at the edges of lines and at cuts.
-    fn parts(&self, text: &str) -> Vec<Found<'_>> {
+    fn parts(&self, text: &str) -> Vec<FoundSecret<'_>> {
         let mut found = Vec::new();
         for piece in pieces(text) {
             if let Some(around) = self.around(text, &piece) {
@@ -190,7 +194,7 @@ impl Sought {
     }
 
     /// The end of a secret that a piece begins with.
-    fn last_part(&self, text: &str, piece: &TextPiece) -> Option<Found<'_>> {
+    fn last_part(&self, text: &str, piece: &TextPiece) -> Option<FoundSecret<'_>> {
         for begin in piece.begins(text) {
             let inside = &text.as_bytes()[begin..piece.range.end];
             if !self.index.may_begin(inside) {
@@ -216,7 +220,7 @@ impl Sought {
     }
 
     /// The beginning of a secret that a piece ends with.
-    fn first_part(&self, text: &str, piece: &TextPiece) -> Option<Found<'_>> {
+    fn first_part(&self, text: &str, piece: &TextPiece) -> Option<FoundSecret<'_>> {
         for end in piece.ends(text) {
             let inside = &text.as_bytes()[piece.range.start..end];
             if !self.index.may_end(inside) {
@@ -256,8 +260,8 @@ fn longest<'h>(
 fn readings<'h>(
     text: &str,
     times: usize,
-    find: &impl Fn(&str) -> Vec<Found<'h>>,
-) -> Vec<Found<'h>> {
+    find: &impl Fn(&str) -> Vec<FoundSecret<'h>>,
+) -> Vec<FoundSecret<'h>> {
     let mut found = find(text);
     let kinds = Escapes::ALL.into_iter().filter(|_| times > 0);
     for decoded in kinds.filter_map(|kind| DecodedText::of(text, kind)) {

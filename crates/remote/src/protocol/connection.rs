@@ -279,7 +279,7 @@ impl Heartbeat {
 /// When the last byte arrived, by our clock. 0 before the first byte: an agent may wait long for it, while
 /// other generators are prepared.
 #[derive(Debug, Clone, Default)]
-pub(super) struct LastByte(Arc<AtomicU64>);
+pub(crate) struct LastByte(Arc<AtomicU64>);
 
 impl LastByte {
     /// Returns the remaining part of a timeout.
@@ -297,7 +297,7 @@ impl LastByte {
 
 /// An input that records when bytes arrive. Each piece counts instead of each frame, because a long frame
 /// takes time to arrive.
-pub(super) struct WatchedInput<R> {
+pub(crate) struct WatchedInput<R> {
     pub input: R,
     pub last: LastByte,
 }

@@ -376,7 +376,10 @@ fn a_record_that_broke_off_gives_a_page_that_says_what_is_missing() {
     );
     assert!(told.time_lines.is_empty() && told.plan.is_some());
     for record in [cut, first, empty] {
-        assert_eq!(embedded(&page(&record))["experiment"], record.header.plan.name);
+        assert_eq!(
+            embedded(&page(&record))["experiment"],
+            record.header.plan.name
+        );
     }
 }
 

@@ -62,7 +62,7 @@ fn client_of(certified: &Certified, name: &str, protocol: Protocol) -> TlsSettin
             resumption: true,
             client: None,
         },
-        protocol,
+        crate::protocol::row(protocol).alpn.as_bytes(),
     )
     .unwrap()
 }
@@ -340,7 +340,7 @@ fn trusting_itself(names: &str, client: Option<ClientCertificate>) -> (Certified
         resumption: true,
         client,
     };
-    let settings = trust::settings(&tls, HTTP1).unwrap();
+    let settings = trust::settings(&tls, crate::protocol::row(HTTP1).alpn.as_bytes()).unwrap();
     (
         (
             certificate.pem(),
@@ -457,7 +457,7 @@ fn refuses_a_client_certificate_without_its_key() {
             resumption: true,
             client,
         };
-        let error = trust::settings(&tls, HTTP1)
+        let error = trust::settings(&tls, crate::protocol::row(HTTP1).alpn.as_bytes())
             .expect_err("it is refused")
             .to_string();
         assert!(error.contains(said), "{error}");

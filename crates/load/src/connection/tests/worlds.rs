@@ -22,7 +22,7 @@ use super::tls::{Server, client};
 use crate::arena::RequestSampler;
 use crate::pacer::{Pacer, SharedPace};
 use crate::settings::WorkerSettings;
-use crate::tls::TlsSettings;
+use crate::trust::TlsSettings;
 use crate::worker::simulation::{Sum, add, assert_all_happen, run_seeds, settings, summed};
 use crate::worker::{Action, Worker};
 use crate::{ArrivalProcess, Protocol, Rate, RequestSpec, Until};

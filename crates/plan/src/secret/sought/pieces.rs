@@ -23,10 +23,12 @@ const AROUND: [char; 10] = [
     ' ',
     char::REPLACEMENT_CHARACTER,
 ];
+/// So many of them may be of the secret itself.
+const AROUND_MAX: usize = 8;
 /// Most bytes that a cut leaves of an escape.
-const ESCAPE_BYTES_MAX: usize = 12;
-/// So many escapes may be one character: bytes of UTF-8, units of UTF-16.
-const ESCAPES_MAX: usize = 4;
+const ESCAPE_BYTES_MAX: usize = 16;
+/// So many escapes, begun ones of one in another included, may be one character: bytes of UTF-8, units of UTF-16.
+const ESCAPES_MAX: usize = 8;
 
 /// A line of a text, or what is left of it between cuts.
 pub(super) struct TextPiece {
@@ -41,18 +43,23 @@ impl TextPiece {
         let whole = &text[self.range.clone()];
         let inside = whole.trim_start_matches(AROUND);
         let at = |rest: &str| self.range.end - rest.len();
-        let mut begins = vec![at(whole), at(inside)];
+        let around = whole.char_indices().take_while(|(_, c)| AROUND.contains(c));
+        let mut begins: Vec<usize> = around
+            .take(AROUND_MAX)
+            .map(|(length, _)| self.range.start + length)
+            .collect();
         let escape = &inside.as_bytes()[..ESCAPE_BYTES_MAX.min(inside.len())];
         let is_rest = |byte: &u8| {
             byte.is_ascii_hexdigit() || b"uUx#%\\{};".contains(byte) || is_of_latin(*byte)
         };
         // An entity is a word with its sign, which may be one, too.
-        let sign = escape.iter().position(|byte| *byte == b';');
-        for from in [0].into_iter().chain(sign.map(|sign| sign + 1)) {
+        let signs = escape.iter().enumerate().filter(|(_, byte)| **byte == b';');
+        for from in [0].into_iter().chain(signs.map(|(sign, _)| sign + 1)) {
             let rest = escape[from..].iter().take_while(|byte| is_rest(byte));
             begins.extend((0..=rest.count()).map(|length| at(inside) + from + length));
         }
         begins.retain(|begin| text.is_char_boundary(*begin));
+        begins.sort_unstable();
         begins.dedup();
         begins
     }
@@ -61,7 +68,17 @@ impl TextPiece {
     pub fn ends(&self, text: &str) -> Vec<usize> {
         let whole = &text[self.range.clone()];
         let mut inside = whole.trim_end_matches(AROUND);
-        let mut ends = vec![self.range.end, self.range.start + inside.len()];
+        let around = whole
+            .char_indices()
+            .rev()
+            .take_while(|(_, c)| AROUND.contains(c));
+        let mut ends = vec![self.range.end];
+        ends.extend(
+            around
+                .take(AROUND_MAX)
+                .map(|(length, _)| self.range.start + length),
+        );
+        ends.push(self.range.start + inside.len());
         for _ in 0..ESCAPES_MAX {
             let Some(rest) = without_escape(inside) else {
                 break;
@@ -86,9 +103,9 @@ impl TextPiece {
     }
 }
 
-/// Whether a byte is of a character between U+0080 and U+00BF: as such, a byte of UTF-8 is read whose first one was cut off.
+/// Whether a byte is of a character between U+0080 and U+00FF: as such, a byte of UTF-8 is read whose others were cut off.
 fn is_of_latin(byte: u8) -> bool {
-    byte == 0xc2 || (0x80..0xc0).contains(&byte)
+    (0x80..=0xc3).contains(&byte) && !matches!(byte, 0xc0 | 0xc1)
 }
 
 /// A text without what a cut left of an escape at its end; `None` if that ends with no such thing.
@@ -100,11 +117,22 @@ fn without_escape(text: &str) -> Option<&str> {
     let from = text.len().saturating_sub(ESCAPE_BYTES_MAX);
     let bytes = &text.as_bytes()[from..];
     let sign = bytes.iter().rposition(|byte| b"\\&%".contains(byte))?;
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"#{".contains(byte);
-    bytes[sign + 1..]
-        .iter()
-        .all(is_part)
-        .then(|| &text[..from + sign])
+    let (first, rest) = match &bytes[sign + 1..] {
+        [] => (b'u', &[][..]),
+        [first, rest @ ..] => (*first, rest),
+    };
+    let are_digits = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_hexdigit);
+    let is_escape = match bytes[sign] {
+        b'\\' if first == b'u' => are_digits(rest.strip_prefix(b"{").unwrap_or(rest)),
+        b'\\' => b"Ux0123".contains(&first) && are_digits(rest),
+        b'%' if first == b'u' => are_digits(rest),
+        b'%' => first.is_ascii_hexdigit() && rest.is_empty(),
+        _ => {
+            (first == b'#' || first.is_ascii_alphabetic())
+                && rest.iter().all(u8::is_ascii_alphanumeric)
+        }
+    };
+    is_escape.then(|| &text[..from + sign])
 }
 
 /// The pieces of all lines.
