@@ -70,6 +70,12 @@ pub fn without_secrets(mut error: clap::Error) -> clap::Error {
         true => text.chars().take(3).collect::<String>() + "…",
         false => plan::quotable(text),
     };
+    // A tip quotes the unknown word, and would itself be taken for a secret: "to pass 'WORD' as a value".
+    let unknown = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+    let advice = |text: &str| match &unknown {
+        Some(word) => text.replace(word.as_str(), &told(word)),
+        None => text.to_owned(),
+    };
     let context: Vec<(ContextKind, ContextValue)> = error
         .context()
         .filter_map(|(kind, value)| {
@@ -90,7 +96,7 @@ pub fn without_secrets(mut error: clap::Error) -> clap::Error {
                 ContextValue::StyledStrs(texts) => {
                     let told = texts
                         .iter()
-                        .map(|text| StyledStr::from(told(&text.to_string())));
+                        .map(|text| StyledStr::from(advice(&text.to_string())));
                     ContextValue::StyledStrs(told.collect())
                 }
                 _ => return None,

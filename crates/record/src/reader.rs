@@ -19,7 +19,7 @@ const EXPERIMENT_BYTES_MAX: u64 = 1 << 20;
 pub const HEADER_BYTES_MAX: u64 = 64 << 20;
 /// Maximum size of a line of events, and of all of them. A slice takes a kilobyte, and a day of slices less
 /// than 200 MiB. In memory, events take about twice as much.
-const LINE_BYTES_MAX: u64 = 64 << 20;
+const LINE_BYTES_MAX: u64 = 4 << 20;
 const EVENTS_BYTES_MAX: u64 = 2 << 30;
 /// Maximum size of histograms in memory: this, and [`HISTOGRAM_TIMES_MAX`] times the bytes read so far. They
 /// take two to four times the bytes of their text. A text made for it takes 500 times.
@@ -35,6 +35,10 @@ const DAMAGE_MAX: usize = 1000;
 const OWN: &str = env!("CARGO_PKG_VERSION");
 /// Size limit of one name in a plan. Experiment files have much lower limits, and variants join several names.
 const NAME_BYTES_MAX: usize = 10_000;
+/// Maximum number of requests of a load in a plan, many times that of an experiment file.
+const REQUESTS_MAX: usize = 1_000;
+/// Maximum number of first responses in the start of a trial. A run records eight of each variant.
+const WITNESSES_MAX: usize = 100;
 /// Hint for a path that is not a record.
 const A_RECORD_IS: &str = "a record is the folder that `proofload run` names at its end";
 
@@ -168,6 +172,17 @@ fn read_header(path: &Path) -> Result<(Header, Seal), Refused> {
         );
         return Err(Refused::new(message, A_RECORD_IS));
     }
+    let requests = plan
+        .variants
+        .iter()
+        .map(|variant| variant.load.requests.len());
+    if let Some(requests) = requests.max().filter(|requests| *requests > REQUESTS_MAX) {
+        let message = format!(
+            "{shown}: a load of its plan has {}, at most {REQUESTS_MAX}",
+            quantity::many(requests as u64, "request")
+        );
+        return Err(Refused::new(message, A_RECORD_IS));
+    }
     // A table repeats the names in each row.
     if let Some(name) = header.plan.names().find(|name| name.len() > NAME_BYTES_MAX) {
         let message = format!(
@@ -192,7 +207,7 @@ fn read_events(mut lines: impl BufRead, mut seal: Seal, record: &mut Record) -> 
         let why = match () {
             () if all >= EVENTS_BYTES_MAX => Some("more than 2 GiB are no events of a run"),
             () if read == 0 => break,
-            () if read == LINE_BYTES_MAX && !has_end => Some("it has no end within 64 MiB"),
+            () if read == LINE_BYTES_MAX && !has_end => Some("it has no end within 4 MiB"),
             () if record.damage.len() >= DAMAGE_MAX => Some("too many lines are damaged"),
             () if number > LINES_MAX => Some("more than 4,000,000 lines are no events of a run"),
             () => None,
@@ -213,6 +228,15 @@ fn read_events(mut lines: impl BufRead, mut seal: Seal, record: &mut Record) -> 
                 ));
                 break;
             }
+        }
+        if let Ok((Event::TrialStarted(trial), _)) = &opened
+            && trial.witnesses.len() > WITNESSES_MAX
+        {
+            record.doubt(format!(
+                "events.jsonl:{number}: it has {}, at most {WITNESSES_MAX}; nothing from here on is read",
+                quantity::many(trial.witnesses.len() as u64, "first response")
+            ));
+            break;
         }
         match opened {
             Ok((event, None)) => record.apply(event),

@@ -196,7 +196,7 @@ fn a_record_from_elsewhere_is_no_trap() {
     let record = open(folder.path()).expect("what stands before it counts");
     assert_eq!(record.damage.len(), 1, "{:?}", record.damage);
     assert!(
-        record.damage[0].contains("no end within 64 MiB"),
+        record.damage[0].contains("no end within 4 MiB"),
         "{:?}",
         record.damage
     );
