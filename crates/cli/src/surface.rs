@@ -60,7 +60,7 @@ pub fn without_secrets(mut error: clap::Error) -> clap::Error {
     let of_field = error
         .get(ContextKind::InvalidArg)
         .is_some_and(|arg| arg.to_string().contains(FIELD));
-    // The rest of a header field without quotes is taken for words of its own.
+    // Without quotes, the shell splits a header field, and its value becomes an argument.
     let is_unknown = error.kind() == ErrorKind::UnknownArgument;
     let is_value = |text: &str| {
         let is_long = text.chars().count() >= VALUE_CHARS_MIN;

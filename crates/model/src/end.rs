@@ -39,6 +39,7 @@ pub enum EndReason {
     /// The user stopped it.
     Interrupted,
     /// The run was stopped because it could not produce a result. The text says why.
+    #[serde(rename = "invalid")]
     Void(String),
     /// The requested load cannot be sent, or one of its files is invalid. The text says why.
     LoadRefused(String),
@@ -85,7 +86,6 @@ pub struct FailedPart {
 #[serde(rename_all = "snake_case")]
 pub enum Unfit {
     /// A finding makes the result invalid.
-    #[serde(rename = "void")]
     Invalid,
     /// The run ended with fewer blocks than a verdict needs.
     TooFewBlocks,
@@ -140,7 +140,7 @@ impl EndReason {
                 ("budget_too_small", EndKind::BudgetTooSmall, None)
             }
             EndReason::Interrupted => ("interrupted", EndKind::Interrupted, None),
-            EndReason::Void(why) => ("void", EndKind::Void, Some(why)),
+            EndReason::Void(why) => ("invalid", EndKind::Void, Some(why)),
             EndReason::LoadRefused(why) => {
                 let words = "the load cannot be sent";
                 let kind = failed(exit_code::USAGE, words, "load failed", None);

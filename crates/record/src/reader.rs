@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use model::{Event, quantity};
-use plan::Refused;
+use plan::{Plan, Refused};
 use rustix::fs::OFlags;
 use serde::Deserialize;
 
@@ -161,37 +161,54 @@ fn read_header(path: &Path) -> Result<(Header, Seal), Refused> {
         false => other(format!("which this Proofload {OWN} cannot read: {error}")),
     };
     let header: Header = serde_json::from_slice(&text).map_err(unread)?;
-    let plan = &header.plan;
-    if plan.variants.len() > plan::VARIANTS_MAX + 1 || plan.comparisons.len() > plan::VERDICTS_MAX {
-        let message = format!(
-            "{shown}: its plan has {} and {}, at most {} and {}",
-            quantity::many(plan.variants.len() as u64, "variant"),
-            quantity::many(plan.comparisons.len() as u64, "comparison"),
-            plan::VARIANTS_MAX + 1,
-            plan::VERDICTS_MAX,
-        );
-        return Err(Refused::new(message, A_RECORD_IS));
+    if let Some(excess) = excess(&header.plan) {
+        return Err(Refused::new(format!("{shown}: {excess}"), A_RECORD_IS));
     }
+    Ok((header, Seal::of(&text)))
+}
+
+/// Returns the first count of a plan that exceeds those of any run. Reports take time and space for each item, and
+/// tables repeat the names in each row.
+fn excess(plan: &Plan) -> Option<String> {
     let requests = plan
         .variants
         .iter()
         .map(|variant| variant.load.requests.len());
-    if let Some(requests) = requests.max().filter(|requests| *requests > REQUESTS_MAX) {
-        let message = format!(
-            "{shown}: a load of its plan has {}, at most {REQUESTS_MAX}",
-            quantity::many(requests as u64, "request")
-        );
-        return Err(Refused::new(message, A_RECORD_IS));
-    }
-    // A table repeats the names in each row.
-    if let Some(name) = header.plan.names().find(|name| name.len() > NAME_BYTES_MAX) {
-        let message = format!(
-            "{shown}: a name in the plan has {}, at most {NAME_BYTES_MAX}",
-            quantity::many(name.len() as u64, "byte")
-        );
-        return Err(Refused::new(message, A_RECORD_IS));
-    }
-    Ok((header, Seal::of(&text)))
+    let longest = plan.names().map(str::len);
+    let counts = [
+        (
+            "its plan",
+            plan.variants.len(),
+            "variant",
+            plan::VARIANTS_MAX + 1,
+        ),
+        (
+            "its plan",
+            plan.comparisons.len(),
+            "comparison",
+            plan::VERDICTS_MAX,
+        ),
+        (
+            "a load of its plan",
+            requests.max().unwrap_or(0),
+            "request",
+            REQUESTS_MAX,
+        ),
+        (
+            "a name in its plan",
+            longest.max().unwrap_or(0),
+            "byte",
+            NAME_BYTES_MAX,
+        ),
+    ];
+    let (place, count, noun, most) = counts
+        .into_iter()
+        .find(|(_, count, _, most)| count > most)?;
+    let count = quantity::many(count as u64, noun);
+    Some(format!(
+        "{place} has {count}, at most {}",
+        quantity::count(most as u64)
+    ))
 }
 
 fn read_events(mut lines: impl BufRead, mut seal: Seal, record: &mut Record) -> io::Result<()> {

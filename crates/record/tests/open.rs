@@ -322,3 +322,45 @@ fn a_record_is_being_written_for_as_long_as_its_writer_lives() {
     drop(writer);
     assert!(!is_being_written(&at) && !is_being_written(Path::new(KEPT)));
 }
+
+#[test]
+fn plans_larger_than_those_of_runs_are_refused() {
+    let header = fs::read_to_string(format!("{KEPT}/record.json")).expect("a header");
+    let header: serde_json::Value = serde_json::from_str(&header).expect("JSON");
+    let grown = |edit: &dyn Fn(&mut serde_json::Value)| {
+        let mut header = header.clone();
+        edit(&mut header["plan"]);
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("record.json"), header.to_string()).expect("written");
+        open(folder.path())
+            .map(drop)
+            .map_err(|error| error.to_string())
+    };
+    assert!(grown(&|_| ()).is_ok());
+    let repeat =
+        |value: &serde_json::Value, times| serde_json::Value::Array(vec![value.clone(); times]);
+    for (part, error) in [
+        (
+            "variants",
+            grown(&|plan| plan["variants"] = repeat(&plan["variants"][0], 66)),
+        ),
+        (
+            "comparisons",
+            grown(&|plan| plan["comparisons"] = repeat(&plan["comparisons"][0], 65)),
+        ),
+        (
+            "requests",
+            grown(&|plan| {
+                let load = &mut plan["variants"][0]["load"];
+                load["requests"] = repeat(&serde_json::json!({}), 1_001);
+            }),
+        ),
+        (
+            "bytes",
+            grown(&|plan| plan["variants"][0]["name"] = "x".repeat(10_001).into()),
+        ),
+    ] {
+        let error = error.expect_err(part);
+        assert!(error.contains(part) && error.contains("at most"), "{error}");
+    }
+}

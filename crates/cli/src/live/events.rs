@@ -47,7 +47,7 @@ pub enum StreamFrame {
     Gate(Value),
 }
 
-/// What is known of a run before it begins.
+/// Facts of a run that are fixed before its first block.
 #[derive(Serialize, JsonSchema)]
 pub struct StartedRun {
     /// Format of records, whose events these are.

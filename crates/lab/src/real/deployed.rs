@@ -195,7 +195,7 @@ impl RealEnvironment {
         Ok(in_time)
     }
 
-    /// The name of a service for messages. In a load from flags it has no name of its own.
+    /// The name of a service for messages. A service of `load` has no name, so its URL is used.
     fn called(&self, service: &Service) -> String {
         let url = service.url().filter(|_| self.plan.measure.is_some());
         url.map_or_else(|| format!("service {}", service.name), Url::origin)

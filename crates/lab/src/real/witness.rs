@@ -22,8 +22,8 @@ const REQUESTS_MAX: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// After a slower response there is no second check, and none in later trials of the variant.
 const SLOW: Duration = Duration::from_secs(1);
-/// Maximum timeout of a load whose responses are fetched. A longer one announces responses that cost so much
-/// work that a few more would change what is measured, such as peak memory. A request that is given up after
+/// Maximum timeout of a load whose responses are fetched. Responses that may take longer cost much work, and a
+/// few more would change the measurement, such as peak memory. A request that is abandoned after
 /// [`PATIENCE`] would still be in progress when the load begins.
 const TIMEOUT_MAX: Duration = Duration::from_secs(30);
 /// Maximum length of a header's value, in bytes.

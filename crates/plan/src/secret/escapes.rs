@@ -1,7 +1,7 @@
 //! Escapes that stand for one character each: of JSON and programs (`\/`, `\u00f6`), of XML and HTML (`&#x2F;`, `&amp;`), of URLs (`%2F`).
 //!
-//! Secrets are looked for in what a text says once these are decoded, whoever wrote them and however: no list of spellings is ever whole. A
-//! [`DecodedText`] knows which bytes of the text each of its own is from. What is no escape stays as it is.
+//! Secrets are searched for in the decoded text, because no list of spellings is complete. A [`DecodedText`] maps each of
+//! its bytes to bytes of the original text. Text without escapes is unchanged.
 
 use std::ops::Range;
 

@@ -180,8 +180,8 @@ fn users(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// User and password before a host, of a URL without its scheme: `user:password@host:80`. What else has both signs is none: an image
-/// with its digest, a package with its version, an address of mail.
+/// User and password before a host, of a URL without its scheme: `user:password@host:80`, `//user:password@host`. Other
+/// texts have both signs as well: an image with its digest, a package with its version, an address of mail.
 fn users_alone(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices('@').filter_map(|(at, _)| {
         let is_end = |c: char| c.is_whitespace() || "\"'`<>=,;()[]{}/@".contains(c);
@@ -190,6 +190,7 @@ fn users_alone(text: &str) -> impl Iterator<Item = Range<usize>> {
         let before = &text[from..at];
         let user = before.rsplit(is_end).next().unwrap_or_default();
         let (name, password) = user.split_once(':')?;
+        let is_behind_slashes = before[..before.len() - user.len()].ends_with("//");
         let host = &text[at + 1..];
         let host = &host[..host
             .find(|c: char| c.is_whitespace() || "\"'`<>,;()/?#".contains(c))
@@ -204,8 +205,10 @@ fn users_alone(text: &str) -> impl Iterator<Item = Range<usize>> {
             && port.is_none();
         let is_other = ["npm", "mailto"].contains(&name);
         let is_user = !name.is_empty() && !password.is_empty() && !is_other;
-        (is_user && (has_port || is_here || is_host && is_likely(password)))
-            .then_some(at - user.len()..at)
+        let may_be_host = is_host || host.is_empty();
+        (is_user
+            && (is_behind_slashes || has_port || is_here || may_be_host && is_likely(password)))
+        .then_some(at - user.len()..at)
     })
 }
 
