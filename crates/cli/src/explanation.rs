@@ -2,8 +2,8 @@
 //! drawn, and the page `flame.html`. This module reads and writes files. `explain` interprets them, and
 //! `report` presents them.
 
-use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
 
 use ::explain::{CaptureFiles, CostInterval, Explanation};
 use base64::Engine;
@@ -162,7 +162,11 @@ impl CaptureFiles for Files {
     }
 
     fn source_map(&self, script: &str) -> Option<(Vec<u8>, String)> {
-        let path = Some(Path::new(script)).filter(|path| path.is_absolute())?;
+        // Node.js names scripts by their real paths. A record with other spellings would have the same map read again for each.
+        let path = Path::new(script);
+        fs::canonicalize(path)
+            .ok()
+            .filter(|real| real.as_os_str() == path.as_os_str())?;
         let text = plan::read_file(path, SCRIPT_BYTES_MAX).ok()?;
         let text = String::from_utf8_lossy(&text);
         let (_, named) = text.rsplit_once(MAPPING)?;

@@ -127,8 +127,8 @@ pub fn header(text: &str) -> Result<(String, String), String> {
 
 /// Makes the path absolute, because the generated file may be in another folder.
 pub fn tls_file(flag: &str, path: &Path) -> Result<PathBuf, CliError> {
-    let unreadable =
-        |error| CliError::usage(format!("{flag}: cannot read {}: {error}", path.display()));
+    let shown = plan::quotable(&path.display().to_string());
+    let unreadable = |error| CliError::usage(format!("{flag}: cannot read {shown}: {error}"));
     plan::open_file(path)
         .and_then(|_| path.canonicalize())
         .map_err(unreadable)

@@ -149,7 +149,8 @@ pub fn found(asked: &Path) -> Result<PathBuf, CliError> {
         Some(unknown) => unknown,
         None => {
             let name = asked.file_name().unwrap_or_default().to_string_lossy();
-            let message = format!("{}: there is no such file or folder", asked.display());
+            let shown = plan::quotable(&asked.display().to_string());
+            let message = format!("{shown}: there is no such file or folder");
             Err(CliError::usage(message).hint(shelf().nearest(&name)))
         }
     }
@@ -307,7 +308,8 @@ impl Shelf {
             [one] if !word.is_empty() => Ok(self.root.join(one)),
             [] => {
                 let what = format!(
-                    "`{word}` is no file or folder, and no record or experiment below {place}"
+                    "`{}` is no file or folder, and no record or experiment below {place}",
+                    plan::quotable(word)
                 );
                 Err(CliError::usage(what).hint(self.nearest(word)))
             }

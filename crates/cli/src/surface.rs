@@ -1,7 +1,7 @@
 //! The layout of the command line: the groups of its help, completions, man pages, schemas. This module does
 //! not run commands.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -41,6 +41,8 @@ const FIELD: &str = "NAME: VALUE";
 
 /// Length from which an unexpected word may be a secret.
 const VALUE_CHARS_MIN: usize = 16;
+/// Length of the begin of such a word in a message.
+const BEGIN_CHARS: usize = 3;
 
 /// Parses the arguments, with `help TOPIC` read as `explain TOPIC`.
 pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
@@ -49,25 +51,32 @@ pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Er
         let all = words[at + 1] == "validity";
         words.splice(at..=at + usize::from(all), ["explain".into()]);
     }
+    let has_open_field = words.iter().any(is_open_field);
     let matches = command().try_get_matches_from(words);
     matches
         .and_then(|matches| Cli::from_arg_matches(&matches))
-        .map_err(without_secrets)
+        .map_err(|error| without_secrets(error, has_open_field))
 }
 
-/// Removes apparent secrets of the arguments from an error of clap.
-pub fn without_secrets(mut error: clap::Error) -> clap::Error {
+/// Whether a word is a header field without its value, `Authorization:`. Without quotes, the shell splits a field,
+/// and its value becomes an argument.
+pub fn is_open_field(word: impl AsRef<OsStr>) -> bool {
+    word.as_ref().as_encoded_bytes().ends_with(b":")
+}
+
+/// Removes apparent secrets of the arguments from an error of clap. After a header field without its value, each
+/// unexpected word may be one.
+pub fn without_secrets(mut error: clap::Error, has_open_field: bool) -> clap::Error {
     let of_field = error
         .get(ContextKind::InvalidArg)
         .is_some_and(|arg| arg.to_string().contains(FIELD));
-    // Without quotes, the shell splits a header field, and its value becomes an argument.
     let is_unknown = error.kind() == ErrorKind::UnknownArgument;
     let is_value = |text: &str| {
-        let is_long = text.chars().count() >= VALUE_CHARS_MIN;
-        is_unknown && is_long && !text.starts_with('-') && !text.contains('/')
+        let is_long = text.chars().count() >= VALUE_CHARS_MIN && !text.contains('/');
+        is_unknown && (has_open_field || is_long) && !text.starts_with('-')
     };
     let told = |text: &String| match is_value(text) {
-        true => text.chars().take(3).collect::<String>() + "…",
+        true => text.chars().take(BEGIN_CHARS).collect::<String>() + "…",
         false => plan::quotable(text),
     };
     // A tip quotes the unknown word, and would itself be taken for a secret: "to pass 'WORD' as a value".

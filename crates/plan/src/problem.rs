@@ -86,7 +86,7 @@ pub(crate) fn line_column(before: &str) -> (usize, usize) {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file could not be read at all.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {source}", secret::quotable(&path.display().to_string()))]
     Io {
         /// The file as the caller named it.
         path: PathBuf,

@@ -546,13 +546,14 @@ fn by_name(given: &[(String, Option<String>)]) -> BTreeMap<String, Vec<String>> 
 }
 
 fn content(text: &str) -> Result<Digest, CliError> {
+    let shown = plan::quotable(text);
     if let Some(digits) = text.strip_prefix(SHA256) {
-        let shown = plan::quotable(text);
         return digits
             .parse()
             .map_err(|error| CliError::usage(format!("--expect-body {shown}: {error}")));
     }
-    let unreadable = |error| CliError::usage(format!("--expect-body: cannot read {text}: {error}"));
+    let unreadable =
+        |error| CliError::usage(format!("--expect-body: cannot read {shown}: {error}"));
     Ok(Digest::of(
         &plan::read_given(Path::new(text), CONTENT_BYTES_MAX).map_err(unreadable)?,
     ))
