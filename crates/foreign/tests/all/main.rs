@@ -6,6 +6,7 @@ mod corpus;
 mod hostile;
 mod labels;
 mod pasted;
+mod published;
 mod studies;
 mod traffic;
 
