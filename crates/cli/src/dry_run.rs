@@ -513,7 +513,7 @@ fn needs(plan: &Plan, out: &mut String) {
 }
 
 fn state(step: &Preparation, secrets: &Secrets) -> String {
-    let values = secrets.asked_by_step(step);
+    let values = secrets.values_of_step(step);
     let place = match Cache::of_this_user().and_then(|cache| cache.place(step, &values)) {
         Ok(place) => place,
         Err(error) => return format!("cannot be made: {error}"),

@@ -218,7 +218,7 @@ impl Environment for RealEnvironment {
             .iter()
             .find(|real| real.name == step.name)
             .unwrap_or(step);
-        let values = self.plan.secrets.asked_by_step(step);
+        let values = self.plan.secrets.values_of_step(step);
         let log = self
             .record
             .join(LOGS)

@@ -1,16 +1,43 @@
 //! Validates the tree of a file against its JSON Schema and reports all violations with their places.
 //!
 //! It knows no key of the file except one that users [expect](HOST) and that does not exist: the permitted values come
-//! from the schema, the formats of strings from [`crate::text_form`]. Invalid parts are dropped from the tree, so that
+//! from the schema, the formats of strings from [`FORMS`]. Invalid parts are dropped from the tree, so that
 //! the rest can still be read and checked.
 
-use ::model::text::{nearest, quoted};
+use ::model::text::nearest;
 use serde_json::Value as Schema;
 
+use crate::limit::{LimitText, SloText};
 use crate::problem::{Problem, did_you_mean, listed};
-use crate::secret::{masked_words, quotable};
-use crate::text_form::{FORMS, LimitText, TextForm, TextRendering};
+use crate::rate::RateText;
+use crate::secret::masked_words;
+use crate::shown::{clipped, shown_key};
+use crate::text_form::{
+    Address, Bandwidth, ContentDigest, Delay, FieldText, Name, Percent, Period, RatesText,
+    RequestPath, Space, TextForm, TextRendering, ThinkText,
+};
 use crate::tree::{TomlEntry, TomlNode, TomlTable, Value};
+use crate::url::Url;
+
+/// All forms, by their names in the schema.
+static FORMS: [TextRendering; 16] = [
+    Period::FORM,
+    Percent::FORM,
+    RateText::FORM,
+    ContentDigest::FORM,
+    Url::FORM,
+    RequestPath::FORM,
+    Name::FORM,
+    Space::FORM,
+    Bandwidth::FORM,
+    Delay::FORM,
+    LimitText::FORM,
+    SloText::FORM,
+    Address::FORM,
+    RatesText::FORM,
+    FieldText::FORM,
+    ThinkText::FORM,
+];
 
 /// Reports everything in `tree` that `schema` does not permit, and drops it from the tree.
 pub(crate) fn check(tree: &mut TomlNode, schema: &Schema) -> Vec<Problem> {
@@ -375,34 +402,6 @@ const UNITS: [(&str, &str); 5] = [
 ];
 const TABLE: &str = "a table";
 const LIMIT: &str = LimitText::FORM.wanted;
-/// Longer values are truncated in messages, which are one line each.
-const SHOWN_CHARS_MAX: usize = 60;
-
-/// Formats a value for a message: one line, limited length.
-pub(crate) fn clipped(text: &str) -> String {
-    if text.is_empty() {
-        return "\"\"".to_owned();
-    }
-    // Secrets are masked before truncation, otherwise a part of a secret could remain.
-    quoted(&quotable(text), SHOWN_CHARS_MAX)
-}
-
-/// A key in TOML syntax, quoted if necessary.
-pub(crate) fn shown_key(key: &str) -> String {
-    if key.is_empty() || is_bare(key) {
-        clipped(key)
-    } else {
-        format!("\"{}\"", clipped(key))
-    }
-}
-
-/// Whether a key needs no quotes: at least one letter, digit, `-` or `_`, and nothing else. The same applies
-/// to names in braces.
-pub(crate) fn is_bare(key: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    !key.is_empty() && key.bytes().all(plain)
-}
-
 /// The first sentence of a description, in lower case and without full stop, to follow a colon.
 fn first_sentence(description: &str) -> String {
     let sentence = description

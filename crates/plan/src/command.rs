@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::check::{clipped, is_bare};
-use crate::file::Scalar;
 use crate::outside::found;
 use crate::placeholder::{Placeholder, placeholders};
-use crate::problem::{Site, TextSpan};
+use crate::problem::TextSpan;
+use crate::scalar::Scalar;
 use crate::secret::{Field, is_in_secret, secret_flags};
+use crate::shown::{clipped, is_bare};
+use crate::site::Site;
 use ::model::text::nearest;
 
 /// Maximum length of a name used in placeholders.

@@ -7,14 +7,16 @@ use std::time::Duration;
 use ::model::quantity::{self, many};
 use ::model::{MetricLoop, Pacing};
 
-use crate::check::clipped;
 use crate::factor::{Grid, VARIANTS_MAX};
 use crate::file::{self, OneOrMany};
-use crate::gate::Limit;
+use crate::limit::Limit;
 use crate::model::{
     Comparison, Design, Factor, JudgedEndpoint, Metric, PlannedRate, VERDICTS_MAX, Variant,
 };
-use crate::problem::{Site, TextSpan, did_you_mean};
+use crate::problem::{TextSpan, did_you_mean};
+use crate::rate::RateValue;
+use crate::shown::clipped;
+use crate::site::Site;
 use crate::text_form::Period;
 use crate::tree::{TomlNode, Value};
 
@@ -163,8 +165,8 @@ fn rate(
 ) -> Option<(PlannedRate, Option<PlannedRate>)> {
     let rate = match design.rate {
         _ if metrics.iter().any(|metric| !metric.exists_in(Pacing::Open)) => None,
-        Some(file::RateValue::PerSecond(per_s)) => Some((PlannedRate::PerSecond(per_s), None)),
-        Some(file::RateValue::Text(text)) => Some(text.0),
+        Some(RateValue::PerSecond(per_s)) => Some((PlannedRate::PerSecond(per_s), None)),
+        Some(RateValue::Text(text)) => Some(text.0),
         None => metrics
             .iter()
             .any(|metric| !metric.exists_in(Pacing::Closed))

@@ -14,12 +14,12 @@ use std::slice;
 use serde_json::Value as Schema;
 use toml::Value;
 
-use crate::check::is_bare;
 use crate::factor::NAME_CHARS_MAX;
 use crate::problem::{Problem, Refused};
-use crate::secret::anchored;
+use crate::schema::SCHEMA;
+use crate::secret::{anchored, masked_words};
 use crate::setting::FlagSetting;
-use crate::{SCHEMA, masked_words};
+use crate::shown::{fitting, is_bare};
 
 /// Name of the only service of a draft.
 pub const SERVICE: &str = "app";
@@ -559,18 +559,6 @@ fn source_words(source: &DraftSource) -> Vec<String> {
         .map(|(name, value)| format!("{name}={value}"))
         .chain(words)
         .collect()
-}
-
-/// A valid name of a level with limited length. `·` separates levels in names of variants, and control
-/// characters could affect a terminal.
-pub(crate) fn fitting(text: &str, most: usize) -> String {
-    let plain = text.replace(|c: char| c.is_control() || c == '·', " ");
-    let plain = plain.trim();
-    if plain.chars().count() <= most {
-        return plain.to_owned();
-    }
-    let cut: String = plain.chars().take(most - 1).collect();
-    format!("{}…", cut.trim_end())
 }
 
 #[cfg(test)]

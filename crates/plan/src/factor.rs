@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::check::{clipped, shown_key};
 use crate::model::Factor;
 use crate::problem::{Problem, did_you_mean, listed};
+use crate::shown::{clipped, shown_key};
 use crate::tree::{TomlEntry, TomlNode, TomlTable, Value};
 
 /// Keys of the file that a level may set, in addition to services by their names.

@@ -10,19 +10,21 @@ use ::model::SAMPLE_EVERY;
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::IgnoredAny;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use crate::Url;
-use crate::gate::LimitFigure;
+use crate::limit::{LimitFigure, LimitText, SloText};
 use crate::model::{
     ArrivalProcess, Cpus, Deployed, Engine, Generators, Launcher, LookRule, Metric, RATE_MAX_PER_S,
     SEED_MAX, Tls, Tune, Workers,
 };
+use crate::rate::RateValue;
+use crate::scalar::Scalar;
 use crate::text_form::{
-    Address, Bandwidth, ContentDigest, Delay, FieldText, LimitText, Name, Percent, Period,
-    RateText, RatesText, RequestPath, SloText, Space,
+    Address, Bandwidth, ContentDigest, Delay, FieldText, Name, Percent, Period, RatesText,
+    RequestPath, Space,
 };
+use crate::url::Url;
 
 /// A Proofload experiment: a question, the services and their variations, the load, and the rules of the
 /// verdict.
@@ -527,37 +529,3 @@ fn one_or_more<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 #[schemars(inline)]
 #[expect(dead_code, reason = "it says to the schema what a status code is")]
 pub(crate) struct Status(#[schemars(range(min = 100, max = 999))] u16);
-
-/// A string, number or boolean, kept as the text that a process gets.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
-#[schemars(inline, extend("type" = ["string", "number", "boolean"]))]
-pub(crate) struct Scalar(pub String);
-
-impl<'de> Deserialize<'de> for Scalar {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(match toml::Value::deserialize(deserializer)? {
-            toml::Value::String(text) => text,
-            value => value.to_string(),
-        }))
-    }
-}
-
-/// Names with plain values, as text.
-pub(crate) fn scalars<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<BTreeMap<String, String>, D::Error> {
-    let scalars = BTreeMap::<String, Scalar>::deserialize(deserializer)?;
-    Ok(scalars
-        .into_iter()
-        .map(|(name, value)| (name, value.0))
-        .collect())
-}
-
-// A rate per second, a share of a capacity, or a ramp.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub(crate) enum RateValue {
-    PerSecond(#[schemars(extend("exclusiveMinimum" = 0, "maximum" = RATE_MAX_PER_S as u64))] f64),
-    Text(RateText),
-}

@@ -14,7 +14,6 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::LazyLock;
 
 mod against;
 mod check;
@@ -24,8 +23,10 @@ mod design;
 mod draft;
 mod factor;
 mod file;
+mod file_secrets;
 mod gate;
 mod generators;
+mod limit;
 mod log_in;
 mod measure;
 mod model;
@@ -33,15 +34,20 @@ mod node_command;
 mod outside;
 mod paths;
 mod placeholder;
+mod plan_secrets;
 mod prepare;
 mod problem;
+mod rate;
 mod request;
 mod resolve;
+mod scalar;
 mod schema;
 mod script;
 mod secret;
 mod service;
 mod setting;
+mod shown;
+mod site;
 mod text_form;
 mod tree;
 mod url;
@@ -52,10 +58,8 @@ pub use draft::{
     DraftSource, DraftVariant, ExperimentDraft, SERVICE, WrittenFile, command_line, words,
 };
 pub use factor::VARIANTS_MAX;
-pub use gate::{
-    AmountUnit, Bound, GateEntry, Limit, LimitFigure, LimitSubject, limit, max_regression,
-};
-pub use measure::Measure;
+pub use file_secrets::{has_secrets, veiled};
+pub use limit::{AmountUnit, Bound, Limit, LimitFigure, limit, max_regression};
 pub use model::*;
 pub use node_command::{NodeCommand, NotNode, script_at};
 pub use outside::{open_file, read_file, read_given, read_opened, read_text};
@@ -65,14 +69,12 @@ pub use problem::{Problem, ReadError, Refused, did_you_mean};
 pub use request::{NAME_CHARS_MAX, STREAMS, mix};
 pub use schema::schema;
 pub use script::script;
-pub use secret::{Secrets, has_secrets, is_secret_name, masked, masked_words, quotable, veiled};
+pub use secret::{Secrets, is_secret_name, masked, masked_words, quotable};
 pub use setting::{CommandRequests, FlagSetting, Overrides};
 pub use url::{Url, UrlPlace};
 
 /// Larger than any experiment. Keeps a mistaken path (a log, a device) from filling the memory.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-
-static SCHEMA: LazyLock<serde_json::Value> = LazyLock::new(schema);
 
 /// Reads the text of the experiment file at `path`.
 ///
@@ -143,7 +145,7 @@ pub fn percentage(text: &str) -> Result<f64, String> {
 /// # Errors
 /// The problem, and the expected form.
 pub fn slo(text: &str) -> Result<Limit, String> {
-    text_form::told(text).map(|slo: text_form::SloText| slo.0)
+    text_form::told(text).map(|slo: limit::SloText| slo.0)
 }
 
 /// Checks the text of an experiment file. Directories of services are relative to `directory` and must exist.
@@ -169,7 +171,7 @@ pub fn parse_with(
 ) -> Result<Plan, Vec<Problem>> {
     let mut tree = tree::TomlNode::parse(text)?;
     let flagged = setting::FlaggedText::merge(text, &mut tree, overrides);
-    let source = problem::FileSource {
+    let source = site::FileSource {
         text: &flagged.text,
         file_bytes: text.len(),
         directory,
@@ -183,15 +185,12 @@ pub fn parse_with(
     })
 }
 
-fn resolved(
-    mut tree: tree::TomlNode,
-    source: problem::FileSource<'_>,
-) -> Result<Plan, Vec<Problem>> {
+fn resolved(mut tree: tree::TomlNode, source: site::FileSource<'_>) -> Result<Plan, Vec<Problem>> {
     tree.keep_typed_numbers();
     let mut problems = factor::unfold(&mut tree);
-    problems.extend(secret::lost(&tree));
-    problems.extend(check::check(&mut tree, &SCHEMA));
-    let source = problem::FileSource {
+    problems.extend(file_secrets::lost(&tree));
+    problems.extend(check::check(&mut tree, &schema::SCHEMA));
+    let source = site::FileSource {
         complete: problems.is_empty(),
         ..source
     };

@@ -1,11 +1,12 @@
 //! Requests that a user sends once, before all others, and captured values that later requests use. Checked
 //! in experiments and in mix files.
 
-use crate::check::{clipped, is_bare, shown_key};
 use crate::model::{Load, Request};
 use crate::placeholder::placeholders;
-use crate::problem::{Site, did_you_mean};
+use crate::problem::did_you_mean;
 use crate::secret::{Field, is_in_secret, is_placeholder};
+use crate::shown::{clipped, is_bare, shown_key};
+use crate::site::Site;
 use crate::tree::TomlNode;
 
 /// Checks the requests of a load in the list at `list`.

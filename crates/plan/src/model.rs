@@ -16,17 +16,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use crate::gate::Limit;
+use crate::limit::Limit;
+use crate::secret::Secrets;
 
+mod against;
+mod gate;
+mod generators;
+mod measure;
 mod service;
 
+pub use against::*;
+pub use gate::*;
+pub use generators::*;
+pub use measure::*;
 pub use service::*;
 
-pub use crate::against::{Against, Building, against_flags};
-use crate::gate::GateEntry;
-pub use crate::generators::{Generators, Kubernetes};
-use crate::measure::Measure;
-use crate::secret::Secrets;
+pub use crate::rate::PlannedRate;
 pub use ::model::{
     ArrivalProcess, Contract, Digest, Metric, Pacing, Protocol, RATE_MAX_PER_S, ResponseField,
     Think,
@@ -314,26 +319,6 @@ impl LookRule {
         match self {
             LookRule::Once => true,
             LookRule::EachBlock => false,
-        }
-    }
-}
-
-/// Requests due per second in open loop, the same for every variant.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PlannedRate {
-    /// A number above 0 and at most [`RATE_MAX_PER_S`]. 0 is only permitted at an end of a ramp.
-    PerSecond(f64),
-    /// A share of the slowest variant's capacity in closed loop, above 0 and at most 0.95.
-    ShareOfCapacity(f64),
-}
-
-impl PlannedRate {
-    /// Whether it is only known after capacities are measured.
-    pub fn is_share(self) -> bool {
-        match self {
-            PlannedRate::PerSecond(_) => false,
-            PlannedRate::ShareOfCapacity(_) => true,
         }
     }
 }

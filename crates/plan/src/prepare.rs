@@ -5,13 +5,13 @@
 
 use std::path::Path;
 
-use crate::check::clipped;
 use crate::command::{self, KnownPlaceholders, known_hint, texts};
 use crate::file;
 use crate::model::{Building, Preparation, Service, ServiceCommand, Variant};
 use crate::outside::found;
 use crate::placeholder::placeholders;
-use crate::problem::Site;
+use crate::shown::clipped;
+use crate::site::Site;
 use crate::text_form::Period;
 use crate::tree::TomlNode;
 

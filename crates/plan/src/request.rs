@@ -14,14 +14,19 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::check::{check, clipped, shown_key};
+use crate::check::check;
 use crate::file::{self, FormatVersion, OneOrMany, RequestTarget};
 use crate::model::{Contract, Load, Network, Protocol, Request, Service, Tls};
 use crate::placeholder::placeholders;
-use crate::problem::{FileSource, Problem, Site, TextSpan};
+use crate::plan_secrets::visit_request;
+use crate::problem::{Problem, TextSpan};
+use crate::schema::SCHEMA;
+use crate::shown::{clipped, shown_key};
+use crate::site::{FileSource, Site};
 use crate::text_form::{Period, ThinkText, is_field_name};
 use crate::tree::TomlNode;
-use crate::{SCHEMA, UrlPlace, log_in, secret, service};
+use crate::url::UrlPlace;
+use crate::{log_in, secret, service};
 
 const TIMEOUT: (Period, Period) = (Period::milliseconds(10), Period::seconds(600));
 /// Concurrent requests on an HTTP/2 connection. Browsers have about this many, and servers permit 100 and
@@ -159,7 +164,7 @@ pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
             .filter(|_| node.entry(&["expect", "status"]).is_none());
         any.into_iter().for_each(|expect| expect.status.clear());
         let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        secret::visit_request(&mut request, &mut |_, text| {
+        visit_request(&mut request, &mut |_, text| {
             *text = secret::anchored(text, &absolute)
         });
         requests.push(request);

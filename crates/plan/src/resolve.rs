@@ -9,8 +9,9 @@ use crate::factor::{self, Grid};
 use crate::file::{ExperimentFile, VariantTable};
 use crate::gate;
 use crate::model::{Factor, Generators, Plan, Variant};
-use crate::problem::{FileSource, Problem, Site};
+use crate::problem::Problem;
 use crate::secret::Secrets;
+use crate::site::{FileSource, Site};
 use crate::tree::TomlNode;
 use crate::{generators, measure, prepare, request, service};
 

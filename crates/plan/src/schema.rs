@@ -1,11 +1,16 @@
 //! The JSON Schema of the experiment file, generated from the types that read it.
 
+use std::sync::LazyLock;
+
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use serde_json::{Map, Value};
 
 use crate::file::ExperimentFile;
+
+/// [`schema`], generated once.
+pub(crate) static SCHEMA: LazyLock<Value> = LazyLock::new(schema);
 
 /// JSON Schema (draft 2020-12) of the experiment file, for editors. [`crate::parse`] itself validates against
 /// it.

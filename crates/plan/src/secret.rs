@@ -9,13 +9,12 @@
 //! that placeholders name, and the key.
 
 mod escapes;
-mod file;
 mod forms;
 mod key;
 mod names;
 mod parts;
 mod sought;
-mod visit;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -26,18 +25,15 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::model::{CommandTexts, Plan, Preparation, Service};
+use self::forms::forms;
+use self::parts::loose_parts;
+use self::sought::{Hidden, SOUGHT_BYTES_MIN, Sought};
 use crate::outside::read_text;
 use crate::placeholder::{Placeholder, placeholders, spliced, template_placeholders};
-use crate::secret::forms::forms;
-use crate::secret::parts::{loose_parts, secret_parts};
-use crate::secret::sought::{Hidden, SOUGHT_BYTES_MIN, Sought};
-use crate::secret::visit::{visit_plan, visit_step, visit_words};
 
-pub(crate) use crate::secret::file::lost;
-pub use crate::secret::file::{has_secrets, veiled};
-pub use crate::secret::names::is_secret_name;
-pub(crate) use crate::secret::visit::{secret_flags, visit_request};
+pub use self::names::is_secret_name;
+pub(crate) use self::parts::secret_parts;
+pub(crate) use self::words::{secret_flags, visit_words};
 
 /// A name whose value is a secret, after the way of authorization that it may begin with.
 const ANY_SECRET: &str = "AUTHORIZATION";
@@ -70,6 +66,9 @@ impl<'a> Field<'a> {
     }
 }
 
+/// Called with each text that may contain secrets, and its field.
+pub(crate) type TextVisit<'v> = &'v mut dyn FnMut(Field<'_>, &mut String);
+
 /// Parts of a text, and what is to be written instead.
 type TextChanges = Vec<(Range<usize>, String)>;
 
@@ -89,18 +88,25 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Those of a plan, with files looked for in `folder`.
+    /// Collects the secrets of the texts that `visit_texts` visits. Files are relative to `folder`.
+    ///
+    /// `structure` is the rest of what is stored with the texts. A weak secret that is a word of it is no
+    /// secret there.
     ///
     /// # Errors
-    /// What cannot be had, in words, each once; a plan whose file was checked has none.
-    pub fn of(plan: &Plan, folder: &Path) -> Result<Secrets, Vec<String>> {
+    /// The reason for each secret that is not available, each once.
+    pub(crate) fn collect(
+        visit_texts: impl Fn(TextVisit<'_>),
+        structure: &str,
+        folder: &Path,
+    ) -> Result<Secrets, Vec<String>> {
         let (mut values, mut found, mut problems) = (
             BTreeMap::new(),
             SecretCollection::default(),
             BTreeSet::new(),
         );
         let mut behind_names = BTreeSet::new();
-        visit_plan(&mut plan.clone(), &mut |field, text| {
+        visit_texts(&mut |field, text| {
             found.typed(field, text);
             for Placeholder { name, range } in named(text) {
                 match value(name, folder) {
@@ -119,10 +125,10 @@ impl Secrets {
         values
             .iter()
             .for_each(|(name, value)| found.placed(name, value, behind_names.contains(name)));
-        found.leave_out(&open_words(plan));
+        found.leave_out(&open_words(visit_texts));
         Ok(Secrets {
             values,
-            sought: Sought::new(found.hidden(&structure(plan))),
+            sought: Sought::new(found.hidden(&words_of(structure))),
         })
     }
 
@@ -132,8 +138,11 @@ impl Secrets {
         self.sought.join(&other.sought);
     }
 
-    /// What the placeholders of these texts stand for, by their names.
-    fn asked_by<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
+    /// Values of the placeholders in these texts, by name.
+    pub(crate) fn values_of<'a>(
+        &self,
+        texts: impl IntoIterator<Item = &'a str>,
+    ) -> BTreeMap<String, String> {
         let names = texts
             .into_iter()
             .flat_map(named)
@@ -141,26 +150,6 @@ impl Secrets {
         names
             .filter_map(|name| Some((name.clone(), self.values.get(&name)?.clone())))
             .collect()
-    }
-
-    /// The same of the texts of a step.
-    pub fn asked_by_step(&self, step: &Preparation) -> BTreeMap<String, String> {
-        let mut texts = Vec::new();
-        visit_step(&mut step.clone(), &mut |_, text| texts.push(text.clone()));
-        self.asked_by(texts.iter().map(String::as_str))
-    }
-
-    /// The same of all texts of a service, wherever it is started.
-    pub fn asked_by_service(&self, service: &Service) -> BTreeMap<String, String> {
-        let texts = service.command().into_iter().flat_map(|command| {
-            let CommandTexts {
-                words,
-                env,
-                templates,
-            } = command.texts();
-            words.iter().chain(env.values()).chain(templates.values())
-        });
-        self.asked_by(texts.map(String::as_str))
     }
 
     /// A text of a request with its placeholders filled in. `doubled`: braces of what is filled in are doubled, for it is read once more.
@@ -178,6 +167,13 @@ impl Secrets {
         let whole = self.sought.whole(text).map(str::to_owned);
         whole
             .or_else(|| self.sought.without(text))
+            .unwrap_or_else(|| text.to_owned())
+    }
+
+    /// A complete text, of which nothing was cut off, without known secrets.
+    pub(crate) fn hide_whole(&self, text: &str) -> String {
+        self.sought
+            .without_whole(text)
             .unwrap_or_else(|| text.to_owned())
     }
 
@@ -241,7 +237,7 @@ impl Secrets {
         self.mask_field(Field::named(name), text)
     }
 
-    fn mask_field(&self, field: Field<'_>, text: &str) -> String {
+    pub(crate) fn mask_field(&self, field: Field<'_>, text: &str) -> String {
         mask_parts(field, &self.hide(text))
     }
 
@@ -326,19 +322,16 @@ fn encoded_values(typed: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The words of a plan outside of the texts in which secrets may stand: names of services and levels, for example. A weak secret that is
-/// such a word is none there.
-fn structure(plan: &Plan) -> BTreeSet<String> {
-    let mut plan = plan.clone();
-    visit_plan(&mut plan, &mut |_, text| text.clear());
-    let text = serde_json::to_string(&plan).unwrap_or_default();
+/// Words of letters and digits.
+fn words_of(text: &str) -> BTreeSet<String> {
     text.split(|c: char| !c.is_ascii_alphanumeric())
         .map(str::to_owned)
         .collect()
 }
 
-/// Words in small letters that a plan gives variables, header fields and flags whose values are no secrets: `NODE_ENV=development`.
-fn open_words(plan: &Plan) -> BTreeSet<String> {
+/// Lowercase words that are values of variables, header fields and flags without a secret's name:
+/// `NODE_ENV=development`.
+fn open_words(visit_texts: impl Fn(TextVisit<'_>)) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     let mut add = |name: &str, value: &str| {
         let is_word = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_lowercase());
@@ -346,7 +339,7 @@ fn open_words(plan: &Plan) -> BTreeSet<String> {
             words.insert(value.to_owned());
         }
     };
-    visit_plan(&mut plan.clone(), &mut |field, text| match field {
+    visit_texts(&mut |field, text| match field {
         Field::Of(name) => add(name, text),
         Field::Word => {
             let set = text
@@ -429,36 +422,6 @@ fn read(path: &Path) -> io::Result<String> {
     }
 }
 
-impl Plan {
-    /// The plan as it is kept: without what looks like a secret.
-    #[must_use]
-    pub fn masked(&self) -> Plan {
-        let mut plan = self.clone();
-        visit_plan(&mut plan, &mut |field, text| {
-            *text = self.secrets.mask_field(field, text)
-        });
-        // Words of people, by which no secret is told from other words.
-        plan.question
-            .iter_mut()
-            .for_each(|text| *text = self.secrets.mask(None, text));
-        let mut kept = self.secrets.hidden(plan);
-        kept.secrets.clone_from(&self.secrets);
-        kept
-    }
-}
-
-impl Preparation {
-    /// The step as it is kept, and as its data is named after.
-    #[must_use]
-    pub fn masked(&self) -> Preparation {
-        let mut step = self.clone();
-        visit_step(&mut step, &mut |field, text| {
-            *text = mask_parts(field, text)
-        });
-        step
-    }
-}
-
 /// Words of a command line, as they are kept.
 pub fn masked_words(words: &[String]) -> Vec<String> {
     let mut words = words.to_vec();
@@ -481,6 +444,13 @@ pub fn quotable(text: &str) -> String {
     spliced(&masked, loose_parts(&masked).into_iter().map(mark))
 }
 
+/// Whether a text contains a mark, whose secret is unknown.
+pub(crate) fn has_mark(text: &str) -> bool {
+    text.split(MARK)
+        .skip(1)
+        .any(|rest| rest.split(']').next().is_some_and(key::is_hash))
+}
+
 /// Whether what stands at this place of a text is a secret or a part of one.
 pub(crate) fn is_in_secret(field: Field<'_>, text: &str, place: &Range<usize>) -> bool {
     let probed = spliced(text, [(place.clone(), PROBE.to_owned())].into_iter());
@@ -490,7 +460,8 @@ pub(crate) fn is_in_secret(field: Field<'_>, text: &str, place: &Range<usize>) -
         .any(|part| part.start < probe.end && probe.start < part.end)
 }
 
-fn mask_parts(field: Field<'_>, text: &str) -> String {
+/// The text with a mark in place of each part that looks like a secret.
+pub(crate) fn mask_parts(field: Field<'_>, text: &str) -> String {
     let mark = |range: Range<usize>| (range.clone(), key::mark(&text[range].replace("{{", "{")));
     spliced(text, secret_parts(field, text).into_iter().map(mark))
 }

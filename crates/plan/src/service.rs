@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::check::{clipped, shown_key};
 use crate::command::{self, KnownPlaceholders, known_hint, texts};
 use crate::factor::{FIXED_KEYS, LEVEL_KEYS};
 use crate::file::{self, VariantTable};
@@ -15,8 +14,10 @@ use crate::model::{Launcher, Ready, Service, ServiceCommand, ServiceSource, Work
 use crate::node_command::NodeCommand;
 use crate::outside::read_file;
 use crate::placeholder::{Placeholder, placeholders, template_placeholders};
-use crate::problem::{Site, TextSpan, did_you_mean, line_column, listed};
+use crate::problem::{TextSpan, did_you_mean, line_column, listed};
 use crate::secret::Field;
+use crate::shown::{clipped, shown_key};
+use crate::site::Site;
 use crate::text_form::Period;
 use crate::{prepare, secret};
 

@@ -5,11 +5,9 @@
 
 use std::borrow::Cow;
 
-use toml::Value;
-
 use crate::model::{Contract, Request, Think};
 use crate::problem::{Problem, TextSpan};
-use crate::tree::TomlNode;
+use crate::tree::{TomlEntry, TomlNode, TomlTable, Value};
 
 /// A key of the experiment with the value of a command-line flag.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +15,7 @@ pub struct FlagSetting {
     /// Path of the key: `load`, `headers`, `accept`.
     pub path: Vec<String>,
     /// The value in the file's notation.
-    pub value: Value,
+    pub value: toml::Value,
     /// The flag as typed: `-H 'accept: text/plain'`.
     pub from: String,
     /// Whether the value is added to those of the file instead of replacing them.
@@ -26,7 +24,11 @@ pub struct FlagSetting {
 
 impl FlagSetting {
     /// Creates a setting that replaces the value of the file.
-    pub fn new(path: &[&str], value: impl Into<Value>, from: impl Into<String>) -> FlagSetting {
+    pub fn new(
+        path: &[&str],
+        value: impl Into<toml::Value>,
+        from: impl Into<String>,
+    ) -> FlagSetting {
         FlagSetting {
             path: path.iter().map(|key| (*key).to_owned()).collect(),
             value: value.into(),
@@ -111,5 +113,119 @@ impl<'a> FlaggedText<'a> {
             flag: Some(self.text[flag.clone()].to_owned()),
             ..problem
         }
+    }
+}
+
+impl TomlNode {
+    /// Merges a setting. `start` is the place of its flag in the text.
+    fn set(&mut self, setting: &FlagSetting, start: usize) {
+        let flag = (setting.from.as_str(), start);
+        let node = Self::of_value(&setting.value, flag);
+        let span = start..start + setting.from.len();
+        self.put(&setting.path, span, node, setting.is_added);
+    }
+
+    fn put(&mut self, path: &[String], flag: TextSpan, node: TomlNode, is_added: bool) {
+        let Some((key, below)) = path.split_first() else {
+            return;
+        };
+        if self.table().is_none() {
+            self.value = Value::Table(TomlTable::default());
+        }
+        let Value::Table(TomlTable { entries }) = &mut self.value else {
+            return;
+        };
+        let found = entries.iter().position(|entry| entry.key == *key);
+        match (found, below) {
+            (Some(index), [_, ..]) => entries[index].node.put(below, flag, node, is_added),
+            (Some(index), []) if is_added => entries[index].node.append(node),
+            (Some(index), []) => {
+                (entries[index].key_span, entries[index].node) = (flag, node);
+            }
+            (None, _) => {
+                let mut value = TomlNode {
+                    span: flag.clone(),
+                    value: Value::Table(TomlTable::default()),
+                };
+                match below {
+                    [] => value = node,
+                    [_, ..] => value.put(below, flag.clone(), node, is_added),
+                }
+                entries.push(TomlEntry {
+                    key: key.clone(),
+                    key_span: flag,
+                    node: value,
+                });
+            }
+        }
+    }
+
+    /// Appends a value, or each item of a list. A single value becomes a list.
+    fn append(&mut self, node: TomlNode) {
+        let list = |node: TomlNode| match node {
+            TomlNode {
+                value: Value::Array(items),
+                ..
+            } => items,
+            single => vec![single],
+        };
+        let mut items = list(self.clone());
+        items.extend(list(node));
+        self.value = Value::Array(items);
+    }
+
+    /// Removes the value at `path`. `*` is any key of a table.
+    fn remove(&mut self, path: &[&str]) {
+        let (Some((key, below)), Value::Table(table)) = (path.split_first(), &mut self.value)
+        else {
+            return;
+        };
+        let is_meant = |entry: &TomlEntry| *key == "*" || entry.key == *key;
+        if below.is_empty() {
+            table.entries.retain(|entry| !is_meant(entry));
+        } else {
+            let entries = table.entries.iter_mut();
+            entries
+                .filter(|entry| is_meant(entry))
+                .for_each(|entry| entry.node.remove(below));
+        }
+    }
+
+    /// Converts the value of a flag. The place of a part is where the flag contains it.
+    fn of_value(value: &toml::Value, flag @ (from, start): (&str, usize)) -> Self {
+        let part = |text: &str| {
+            let found = from.find(text).filter(|_| !text.is_empty());
+            found.map_or(start..start + from.len(), |at| {
+                start + at..start + at + text.len()
+            })
+        };
+        let whole = part("");
+        let (span, value) = match value {
+            toml::Value::String(text) => (part(text), Value::String(text.clone())),
+            toml::Value::Integer(number) => {
+                let text = number.to_string();
+                (part(&text), Value::Integer(*number, text))
+            }
+            toml::Value::Float(number) => {
+                let text = number.to_string();
+                (part(&text), Value::Float(*number, text))
+            }
+            toml::Value::Boolean(value) => (whole, Value::Boolean(*value)),
+            toml::Value::Datetime(_) => (whole, Value::Unusable("a date or time")),
+            toml::Value::Array(items) => {
+                let items = items.iter().map(|item| Self::of_value(item, flag));
+                (whole, Value::Array(items.collect()))
+            }
+            toml::Value::Table(table) => {
+                let entries = table.iter().map(|(key, value)| TomlEntry {
+                    key: key.clone(),
+                    key_span: part(key),
+                    node: Self::of_value(value, flag),
+                });
+                let entries = entries.collect();
+                (whole, Value::Table(TomlTable { entries }))
+            }
+        };
+        Self { span, value }
     }
 }

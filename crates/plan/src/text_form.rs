@@ -3,17 +3,12 @@
 //! Each type parses itself and describes errors for readers. It does not check limits that depend on the key,
 //! or whether a file or an address exists.
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use ::model::{Ask, RateLevel, Rates, ResponseField, Think};
+use ::model::{Digest, Rates, ResponseField, Think};
 use serde::{Serialize, Serializer};
-
-use crate::Url;
-use crate::gate::{self, Bound, Limit, UNITS};
-use crate::model::{Digest, PlannedRate};
 
 /// A string type that has a name in the schema and is validated by it.
 pub(crate) trait TextForm: Sized {
@@ -32,26 +27,6 @@ pub(crate) struct TextRendering {
     pub hint: &'static str,
     pub check: fn(&str) -> Result<(), String>,
 }
-
-/// All forms, by their names in the schema.
-pub(crate) static FORMS: [TextRendering; 16] = [
-    Period::FORM,
-    Percent::FORM,
-    RateText::FORM,
-    ContentDigest::FORM,
-    Url::FORM,
-    RequestPath::FORM,
-    Name::FORM,
-    Space::FORM,
-    Bandwidth::FORM,
-    Delay::FORM,
-    LimitText::FORM,
-    SloText::FORM,
-    Address::FORM,
-    RatesText::FORM,
-    FieldText::FORM,
-    ThinkText::FORM,
-];
 
 /// Parses the value of a flag. The error contains the reason and the expected form.
 pub(crate) fn told<T: TextForm>(text: &str) -> Result<T, String> {
@@ -213,7 +188,7 @@ impl Serialize for Percent {
 }
 
 /// A number of plain digits, with or without a fraction.
-fn decimal(number: &str) -> Option<f64> {
+pub(crate) fn decimal(number: &str) -> Option<f64> {
     let is_number = number
         .split_once('.')
         .map_or(is_whole(number), |(whole, part)| {
@@ -224,51 +199,6 @@ fn decimal(number: &str) -> Option<f64> {
 
 fn is_whole(number: &str) -> bool {
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-text_form! {
-    /// A share of the slowest variant's capacity in closed loop, above 0% and at most 95%, such as 60%, or a
-    /// ramp over each slice, such as 1000..5000 or 20%..60%.
-    #[derive(Copy)]
-    RateText((PlannedRate, Option<PlannedRate>)) = "Rate",
-    "^[0-9]+([.][0-9]+)?(%|%?[.][.][0-9]+([.][0-9]+)?%?)$",
-    "a share of saturation such as \"60%\"",
-    "requests per second are a number without quotes: 1000; a share of what the slowest variant can do is above 0 and at most 95, with its sign: \"60%\"; both make ramps over each slice: \"1000..5000\", \"20%..60%\"",
-    rate
-}
-
-/// Closer to capacity the queue never settles, and an error of a few per cent in the capacity causes an
-/// overload.
-const CAPACITY_PERCENT_MAX: f64 = 95.0;
-
-/// The rate, and its value at the end of each slice. `None` for a constant rate.
-fn rate(text: &str) -> Result<(PlannedRate, Option<PlannedRate>), String> {
-    let rates = text
-        .parse::<Rates>()
-        .map_err(|why| format!("is no rate: {why}"))?;
-    let level = |level: RateLevel| match level {
-        RateLevel::PerSecond(per_s) => Ok(PlannedRate::PerSecond(per_s)),
-        RateLevel::Percent(percent) if percent > CAPACITY_PERCENT_MAX => Err(format!(
-            "is too large, it must be at most {CAPACITY_PERCENT_MAX}%"
-        )),
-        RateLevel::Percent(percent) => Ok(PlannedRate::ShareOfCapacity(percent / 100.0)),
-    };
-    let [ask] = *rates.asks() else {
-        return Err("has several steps, and an experiment has one rate".to_owned());
-    };
-    match ask {
-        Ask::At(from @ RateLevel::Percent(_)) => Ok((level(from)?, None)),
-        Ask::Ramp(RateLevel::PerSecond(_), RateLevel::Percent(_)) | Ask::Ramp(RateLevel::Percent(_), RateLevel::PerSecond(_)) => {
-            Err("goes from a number of requests per second to a share of saturation or back, and which of the two is more is only known \
-                 in the run"
-                .to_owned())
-        }
-        Ask::Ramp(from @ RateLevel::PerSecond(_), to @ RateLevel::PerSecond(_))
-        | Ask::Ramp(from @ RateLevel::Percent(_), to @ RateLevel::Percent(_)) => {
-            Ok((level(from)?, Some(level(to)?)))
-        }
-        Ask::At(RateLevel::PerSecond(_)) => Err("is not a share of saturation".to_owned()),
-    }
 }
 
 text_form! {
@@ -445,71 +375,6 @@ text_form! {
         }
         Ok(address) => Ok(address),
     }
-}
-
-text_form! {
-    /// A limit: < or >, and an amount with its unit, such as < 50ms, or a change in per cent with its sign, such as > -3%.
-    #[derive(Copy)]
-    LimitText((Ordering, Bound)) = "Limit",
-    "^[<>] *([0-9]+([.][0-9]+)?(/s|us|ms|s|kB|MB|GB|%)|[+-][0-9]+([.][0-9]+)?%)$",
-    "a limit such as \"< 50ms\"",
-    "`<` or `>`, and an amount with its unit (/s, us, ms, s, kB, MB, GB, % of requests) or a change in per cent with its sign: \"< 50ms\", \"< +5%\", \"> -3%\"",
-    limit
-}
-
-text_form! {
-    /// A service level objective: a quantile of the response time, or the share of failed requests, below an
-    /// amount, such as p99 < 50ms.
-    #[derive(Copy)]
-    SloText(Limit) = "Slo",
-    "^(p50|p90|p99|p99[.]9|failed) *< *[0-9]+([.][0-9]+)?(us|ms|s|%)$",
-    "a limit such as \"p99 < 50ms\"",
-    "a quantile (p50, p90, p99, p99.9) below a time, or failed requests below a share: \"p99 < 50ms\", \"failed < 0.1%\"",
-    |text: &str| match gate::limit(text) {
-        Err(reason) => Err(format!("is no such limit: {reason}")),
-        Ok(limit) if limit.bound.is_change() => Err("is a change, and there is nothing to compare with".to_owned()),
-        Ok(limit) if limit.figure.metric().is_some_and(|metric| metric.quantile().is_none()) => {
-            Err(format!("is about {}, which users do not feel", limit.figure.name()))
-        }
-        Ok(limit) => Ok(limit),
-    }
-}
-
-/// No figure has more digits. Keeps a mistake from becoming infinite.
-const NUMBER_LENGTH_MAX: usize = 15;
-
-/// The side of the bound on which a figure must stay, and the bound.
-fn limit(text: &str) -> Result<(Ordering, Bound), String> {
-    let (relation, rest) = match text.split_at_checked(1) {
-        Some(("<", rest)) => (Ordering::Less, rest),
-        Some((">", rest)) => (Ordering::Greater, rest),
-        _ => return Err("does not begin with `<` or `>`".to_owned()),
-    };
-    if rest.starts_with('=') {
-        return Err("has a relation other than `<` or `>`".to_owned());
-    }
-    let rest = rest.trim_start_matches(' ');
-    let unsigned = rest.trim_start_matches(['+', '-']);
-    let sign = &rest[..rest.len() - unsigned.len()];
-    let end = unsigned
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(unsigned.len());
-    let (digits, unit) = unsigned.split_at(end);
-    let number = decimal(digits).filter(|_| digits.len() <= NUMBER_LENGTH_MAX);
-    let number = number.ok_or("has no number that can be read")?;
-    let bound = match (sign, unit) {
-        (_, "") => return Err("has no unit".to_owned()),
-        // Without the zero this would be −0, which is printed differently.
-        ("-", "%") => Bound::Change(0.0 - number),
-        ("+", "%") => Bound::Change(number),
-        ("", unit) => match UNITS.iter().find(|known| known.name == unit) {
-            Some(unit) => Bound::Amount(number, unit),
-            None => return Err("has a unit that is not known".to_owned()),
-        },
-        ("+" | "-", _) => return Err("is an amount with a sign".to_owned()),
-        _ => return Err("has more than one sign".to_owned()),
-    };
-    Ok((relation, bound))
 }
 
 #[cfg(test)]

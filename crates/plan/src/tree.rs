@@ -8,7 +8,6 @@ use serde::{Deserialize, forward_to_deserialize_any};
 use toml::de::{DeTable, DeValue};
 
 use crate::problem::{Problem, TextSpan};
-use crate::setting::FlagSetting;
 
 /// Deeper than any experiment file needs. Limits every recursion over a tree.
 const DEPTH_MAX: usize = 32;
@@ -88,118 +87,6 @@ impl TomlNode {
                     .collect(),
             ),
             DeValue::Table(table) => Value::Table(TomlTable::from_toml(table, below)),
-        };
-        Self { span, value }
-    }
-
-    /// Merges a setting. `start` is the place of its flag in the text.
-    pub fn set(&mut self, setting: &FlagSetting, start: usize) {
-        let flag = (setting.from.as_str(), start);
-        let node = Self::of_value(&setting.value, flag);
-        let span = start..start + setting.from.len();
-        self.put(&setting.path, span, node, setting.is_added);
-    }
-
-    fn put(&mut self, path: &[String], flag: TextSpan, node: TomlNode, is_added: bool) {
-        let Some((key, below)) = path.split_first() else {
-            return;
-        };
-        if self.table().is_none() {
-            self.value = Value::Table(TomlTable::default());
-        }
-        let Value::Table(TomlTable { entries }) = &mut self.value else {
-            return;
-        };
-        let found = entries.iter().position(|entry| entry.key == *key);
-        match (found, below) {
-            (Some(index), [_, ..]) => entries[index].node.put(below, flag, node, is_added),
-            (Some(index), []) if is_added => entries[index].node.append(node),
-            (Some(index), []) => {
-                (entries[index].key_span, entries[index].node) = (flag, node);
-            }
-            (None, _) => {
-                let mut value = TomlNode {
-                    span: flag.clone(),
-                    value: Value::Table(TomlTable::default()),
-                };
-                match below {
-                    [] => value = node,
-                    [_, ..] => value.put(below, flag.clone(), node, is_added),
-                }
-                entries.push(TomlEntry {
-                    key: key.clone(),
-                    key_span: flag,
-                    node: value,
-                });
-            }
-        }
-    }
-
-    /// Appends a value, or each item of a list. A single value becomes a list.
-    fn append(&mut self, node: TomlNode) {
-        let list = |node: TomlNode| match node {
-            TomlNode {
-                value: Value::Array(items),
-                ..
-            } => items,
-            single => vec![single],
-        };
-        let mut items = list(self.clone());
-        items.extend(list(node));
-        self.value = Value::Array(items);
-    }
-
-    /// Removes the value at `path`. `*` is any key of a table.
-    pub fn remove(&mut self, path: &[&str]) {
-        let (Some((key, below)), Value::Table(table)) = (path.split_first(), &mut self.value)
-        else {
-            return;
-        };
-        let is_meant = |entry: &TomlEntry| *key == "*" || entry.key == *key;
-        if below.is_empty() {
-            table.entries.retain(|entry| !is_meant(entry));
-        } else {
-            let entries = table.entries.iter_mut();
-            entries
-                .filter(|entry| is_meant(entry))
-                .for_each(|entry| entry.node.remove(below));
-        }
-    }
-
-    /// Converts the value of a flag. The place of a part is where the flag contains it.
-    fn of_value(value: &toml::Value, flag @ (from, start): (&str, usize)) -> Self {
-        let part = |text: &str| {
-            let found = from.find(text).filter(|_| !text.is_empty());
-            found.map_or(start..start + from.len(), |at| {
-                start + at..start + at + text.len()
-            })
-        };
-        let whole = part("");
-        let (span, value) = match value {
-            toml::Value::String(text) => (part(text), Value::String(text.clone())),
-            toml::Value::Integer(number) => {
-                let text = number.to_string();
-                (part(&text), Value::Integer(*number, text))
-            }
-            toml::Value::Float(number) => {
-                let text = number.to_string();
-                (part(&text), Value::Float(*number, text))
-            }
-            toml::Value::Boolean(value) => (whole, Value::Boolean(*value)),
-            toml::Value::Datetime(_) => (whole, Value::Unusable("a date or time")),
-            toml::Value::Array(items) => {
-                let items = items.iter().map(|item| Self::of_value(item, flag));
-                (whole, Value::Array(items.collect()))
-            }
-            toml::Value::Table(table) => {
-                let entries = table.iter().map(|(key, value)| TomlEntry {
-                    key: key.clone(),
-                    key_span: part(key),
-                    node: Self::of_value(value, flag),
-                });
-                let entries = entries.collect();
-                (whole, Value::Table(TomlTable { entries }))
-            }
         };
         Self { span, value }
     }

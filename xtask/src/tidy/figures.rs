@@ -13,7 +13,7 @@ const OWNER: &str = "crates/model/src/quantity";
 const NOT_FOR_READERS: [&str; 5] = [
     "crates/explain/src/flame.rs",
     "crates/explain/src/write.rs",
-    "crates/plan/src/gate.rs",
+    "crates/plan/src/limit.rs",
     "crates/report/src/html.rs",
     "crates/report/src/plot/drawing.rs",
 ];

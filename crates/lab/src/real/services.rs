@@ -40,7 +40,7 @@ impl RealEnvironment {
             placement.padding_bytes = start.padding_bytes;
             placement.address = addresses[&service.name];
             placement.addresses.clone_from(&addresses);
-            placement.values = self.plan.secrets.asked_by_service(service);
+            placement.values = self.plan.secrets.values_of_service(service);
             if service.name == variant.entry {
                 placement.ready_response = variant.ready_response();
             }

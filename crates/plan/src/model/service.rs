@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
 use super::{Plan, Request, Variant};
-use crate::Url;
 use crate::placeholder::{Placeholder, placeholders, template_placeholders};
+use crate::url::Url;
 use ::model::ServiceStarted;
 
 /// What answers requests, or is needed by what does.

@@ -16,7 +16,7 @@ use std::ops::Range;
 pub(super) use self::encoded::DECODED_TIMES_MAX;
 use self::encoded::{encoded, escaped_names};
 use super::names::{is_count, is_secret_name};
-use super::visit::is_flag;
+use super::words::is_flag;
 use super::{Field, MARK, is_placeholder, key};
 use crate::placeholder::{Placeholder, placeholders, template_placeholders};
 
@@ -34,7 +34,7 @@ const USER_BYTES_MAX: usize = 256;
 const ENDS: &str = "&;,`)]}";
 
 /// The places of secrets in a text, in order.
-pub(super) fn secret_parts(field: Field<'_>, text: &str) -> Vec<Range<usize>> {
+pub(crate) fn secret_parts(field: Field<'_>, text: &str) -> Vec<Range<usize>> {
     parts_within(field, text, DECODED_TIMES_MAX)
 }
 

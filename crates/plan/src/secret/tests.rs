@@ -3,7 +3,8 @@
 use std::fs;
 
 use super::*;
-use crate::Problem;
+use crate::file_secrets::veiled;
+use crate::{CommandTexts, Plan, Problem};
 
 #[test]
 fn names_of_secrets_are_known_in_any_style_and_others_are_left_alone() {

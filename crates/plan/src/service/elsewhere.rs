@@ -5,14 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::check::{clipped, shown_key};
 use crate::file::{self, VariantTable};
-use crate::gate::GateEntry;
 use crate::model::{
-    Container, ContainerOf, Deployed, Design, Metric, Ready, Service, ServiceCommand, ServicePort,
-    ServiceSource, Variant,
+    Container, ContainerOf, Deployed, Design, GateEntry, Metric, Ready, Service, ServiceCommand,
+    ServicePort, ServiceSource, Variant,
 };
-use crate::problem::Site;
+use crate::shown::{clipped, shown_key};
+use crate::site::Site;
 use crate::text_form::RequestPath;
 
 /// Label for keys that a running service does not permit.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::{Field, visit};
+use super::super::{Field, words};
 use super::lines::{directive, line_value, yaml_block};
 use super::quote::{Quote, quoted, quoted_lines};
 use super::{ENDS, MARK, is_likely, is_list, marks, scheme, xml};
@@ -125,7 +125,7 @@ fn separator(
     let spaced = without_space(rest.trim_start_matches("\\\n"), None);
     let is_spaced = closed.is_none() && spaced.len() < rest.len() && !spaced.is_empty();
     let word = spaced.split(char::is_whitespace).next().unwrap_or_default();
-    let is_next = || visit::is_flag(word.trim_end_matches(['"', '\'']));
+    let is_next = || words::is_flag(word.trim_end_matches(['"', '\'']));
     if is_spaced && (Quote::of(spaced).is_some() || is_flag && !is_next()) {
         return Some((Separator::Space, text.len() - spaced.len()));
     }

@@ -1,9 +1,7 @@
 //! Secrets in the text of an experiment file: shown with its problems, kept in a record, and what a record did not keep.
 
-use super::visit::secret_flags;
-use super::{Field, MARK, Secrets, key, masked};
 use crate::problem::{Problem, TextSpan};
-use crate::secret::parts::secret_parts;
+use crate::secret::{Field, Secrets, has_mark, masked, secret_flags, secret_parts};
 use crate::tree::{TomlNode, Value};
 
 /// Keys of texts that are sent.
@@ -11,16 +9,11 @@ const SENT: [&str; 4] = ["path", "url", "ready", "body"];
 
 /// Marks that a file has from a record: what they stand for was not kept.
 pub(crate) fn lost(tree: &TomlNode) -> Vec<Problem> {
-    let is_mark = |text: &str| {
-        text.split(MARK)
-            .skip(1)
-            .any(|rest| rest.split(']').next().is_some_and(key::is_hash))
-    };
     // The question of a comparison names its variants, and variants without a name are called by their words.
     let question = tree.entry(&["question"]).map(|entry| &entry.node.span);
     let lost = leaves(tree)
         .into_iter()
-        .filter(|leaf| is_mark(&leaf.text) && Some(&leaf.span) != question);
+        .filter(|leaf| has_mark(&leaf.text) && Some(&leaf.span) != question);
     let message = "a secret stood here, which the record does not have";
     let hint = "write {env.NAME} or {file.PATH}, and set the variable or make the file";
     let problem =
@@ -60,14 +53,7 @@ impl Secrets {
         let mut from = 0;
         let mut leaves = leaves_of(text);
         leaves.sort_by_key(|leaf| leaf.span.start);
-        let between = |text: &str| {
-            comments_masked(
-                &self
-                    .sought
-                    .without_whole(text)
-                    .unwrap_or_else(|| text.to_owned()),
-            )
-        };
+        let between = |text: &str| comments_masked(&self.hide_whole(text));
         for leaf in leaves {
             let masked = self.mask_field(leaf.field(), &leaf.text);
             if masked != leaf.text && leaf.span.start >= from {

@@ -1,20 +1,84 @@
-//! Each text of a plan in which a secret may stand, with what it is. It judges nothing.
+//! Secrets of a plan: the texts that may contain them, and the plan as it is stored.
 
-use super::Field;
-use super::names::is_secret_name;
-use super::parts::is_likely;
-use crate::Url;
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use crate::model::{
     Against, Building, CommandTexts, Contract, Load, Plan, Preparation, Ready, Request, Service,
     ServiceSource, Tune, Variant,
 };
+use crate::secret::{Field, Secrets, TextVisit, mask_parts, visit_words};
+use crate::url::Url;
 
-/// What is done with each text of a plan in which secrets may stand.
-pub(crate) type TextVisit<'v> = &'v mut dyn FnMut(Field<'_>, &mut String);
+impl Secrets {
+    /// The secrets of a plan. Files are relative to `folder`.
+    ///
+    /// # Errors
+    /// The reason for each secret that is not available, each once. None if the file of the plan was checked.
+    pub fn of(plan: &Plan, folder: &Path) -> Result<Secrets, Vec<String>> {
+        // The plan without the texts that may contain secrets: names of services and levels, for example.
+        let mut structure = plan.clone();
+        visit_plan(&mut structure, &mut |_, text| text.clear());
+        let structure = serde_json::to_string(&structure).unwrap_or_default();
+        let visit_texts = |visit: TextVisit<'_>| visit_plan(&mut plan.clone(), visit);
+        Secrets::collect(visit_texts, &structure, folder)
+    }
 
-// Every field is named in the following, so that a new one does not compile before somebody has decided whether a secret may stand in it.
+    /// Values of the placeholders in a step, by name.
+    pub fn values_of_step(&self, step: &Preparation) -> BTreeMap<String, String> {
+        let mut texts = Vec::new();
+        visit_step(&mut step.clone(), &mut |_, text| texts.push(text.clone()));
+        self.values_of(texts.iter().map(String::as_str))
+    }
 
-pub(super) fn visit_plan(plan: &mut Plan, visit: TextVisit<'_>) {
+    /// Values of the placeholders in all texts of a service, by name.
+    pub fn values_of_service(&self, service: &Service) -> BTreeMap<String, String> {
+        let texts = service.command().into_iter().flat_map(|command| {
+            let CommandTexts {
+                words,
+                env,
+                templates,
+            } = command.texts();
+            words.iter().chain(env.values()).chain(templates.values())
+        });
+        self.values_of(texts.map(String::as_str))
+    }
+}
+
+impl Plan {
+    /// The plan as it is stored, without secrets.
+    #[must_use]
+    pub fn masked(&self) -> Plan {
+        let mut plan = self.clone();
+        visit_plan(&mut plan, &mut |field, text| {
+            *text = self.secrets.mask_field(field, text)
+        });
+        // A person's words, in which only known secrets and assignments are recognized.
+        plan.question
+            .iter_mut()
+            .for_each(|text| *text = self.secrets.mask(None, text));
+        let mut stored = self.secrets.hidden(plan);
+        stored.secrets.clone_from(&self.secrets);
+        stored
+    }
+}
+
+impl Preparation {
+    /// The step as it is stored and as its data is named, without secrets.
+    #[must_use]
+    pub fn masked(&self) -> Preparation {
+        let mut step = self.clone();
+        visit_step(&mut step, &mut |field, text| {
+            *text = mask_parts(field, text)
+        });
+        step
+    }
+}
+
+// The functions below name every field, so that a new field does not compile until it is classified: may it
+// contain a secret?
+
+fn visit_plan(plan: &mut Plan, visit: TextVisit<'_>) {
     let Plan {
         variants,
         prepare,
@@ -32,13 +96,13 @@ pub(super) fn visit_plan(plan: &mut Plan, visit: TextVisit<'_>) {
                 without: _,
                 keep: _,
             },
-        // Names, by which things are found, and what people ask.
+        // Names that things are found by, and a person's question.
         name: _,
         question: _,
         factors: _,
         comparisons: _,
         aa: _,
-        // Numbers, names of metrics and of machines.
+        // Numbers, and names of metrics and machines.
         generators: _,
         design: _,
         measure: _,
@@ -115,7 +179,7 @@ fn visit_load(load: &mut Load, visit: TextVisit<'_>) {
         rate_per_s: _,
         timeout: _,
         protocol: _,
-        // Names of files, which are read when they are needed.
+        // Names of files, which are read when needed.
         tls: _,
         keep_alive: _,
         sources: _,
@@ -135,15 +199,15 @@ pub(crate) fn visit_request(request: &mut Request, visit: TextVisit<'_>) {
         headers,
         body,
         expect,
-        // By it requests are found: where it is made of the path, of the masked one.
+        // Requests are found by name. A name made from the path is made from the masked path.
         name: _,
         weight: _,
         method: _,
-        // Names of files, which are read when they are needed.
+        // Names of files, which are read when needed.
         body_file: _,
         values: _,
         once: _,
-        // Says where in a response a value stands, which is never kept.
+        // The position of a value in a response. The value is never stored.
         capture: _,
     } = request;
     visit(Field::Sent, path);
@@ -170,7 +234,7 @@ fn visit_contract(contract: &mut Contract, visit: TextVisit<'_>) {
     }
 }
 
-pub(super) fn visit_step(step: &mut Preparation, visit: TextVisit<'_>) {
+fn visit_step(step: &mut Preparation, visit: TextVisit<'_>) {
     let Preparation {
         command,
         env,
@@ -201,54 +265,8 @@ fn visit_against(against: &mut Against, visit: TextVisit<'_>) {
         stat: _,
         untracked: _,
         uncommitted: _,
-        // Sentences of ours, with paths.
+        // Our own sentences, with paths.
         notes: _,
     } = against;
     build.iter_mut().for_each(|text| visit(Field::Text, text));
-}
-
-pub(super) fn visit_words(words: &mut [String], visit: TextVisit<'_>) {
-    let flags = secret_flags(words);
-    for (word, flag) in words.iter_mut().zip(&flags) {
-        visit(flag.as_deref().map_or(Field::Word, Field::Of), word);
-    }
-}
-
-/// The flag before each word of a command line whose secret the word is: a flag that ends with its name has its value behind it.
-pub(crate) fn secret_flags<W: AsRef<str>>(words: &[W]) -> Vec<Option<String>> {
-    let mut before: Option<String> = None;
-    let flag_before = |word: &W| {
-        let word = word.as_ref();
-        let flag = before
-            .take()
-            .filter(|name| !is_flag(word) && is_secret_name(name));
-        before = flag_name(word)
-            .filter(|_| flag.is_none())
-            .map(str::to_owned);
-        flag
-    };
-    words.iter().map(flag_before).collect()
-}
-
-/// Whether a word that begins with a hyphen is a flag, and no value: `-x`, `--name`, `--name=value`. A token in base64url may begin so.
-pub(super) fn is_flag(word: &str) -> bool {
-    let Some(rest) = word
-        .strip_prefix('-')
-        .filter(|rest| !rest.contains(char::is_whitespace))
-    else {
-        return false;
-    };
-    let Some(long) = rest.strip_prefix('-') else {
-        return !is_likely(rest);
-    };
-    let name = long.split('=').next().unwrap_or_default();
-    let has = |is_part: fn(&char) -> bool| name.chars().any(|c| is_part(&c));
-    !(has(char::is_ascii_digit) && has(char::is_ascii_uppercase))
-}
-
-/// The name of a flag that has its value behind it, in a word of its own.
-fn flag_name(word: &str) -> Option<&str> {
-    word.starts_with('-')
-        .then(|| word.trim_start_matches('-'))
-        .filter(|name| !name.contains(['=', ' ', ':']))
 }
