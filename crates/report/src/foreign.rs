@@ -91,13 +91,24 @@ impl Report for Audited<'_> {
             .iter()
             .map(|found| remark(found, audit, BRIEF_CASES_MAX))
             .collect();
-        remarks.iter_mut().for_each(|remark| remark.remedy.clear());
+        for (remark, found) in remarks.iter_mut().zip(&audit.findings) {
+            remark.remedy.clear();
+            // A note with one place is one line.
+            if found.grade == Grade::Note
+                && let [case] = remark.cases.as_slice()
+            {
+                remark.statement = format!("{} ({case})", remark.statement);
+                remark.cases.clear();
+            }
+        }
         let mut steps = self.steps();
         if !remarks.is_empty() {
             steps.push("-v explains the findings".to_owned());
         }
         blocks.push(DocumentPart::Findings(remarks, None));
-        blocks.push(DocumentPart::Steps(steps));
+        // One line, because the brief report fits on a screen.
+        let steps = (!steps.is_empty()).then(|| steps.join("; "));
+        blocks.push(DocumentPart::Steps(steps.into_iter().collect()));
         Document::new(self.title(), blocks)
     }
 
@@ -128,7 +139,7 @@ impl Audited<'_> {
         for file in audit.files.iter().filter(|file| file.too_many_runs) {
             let most = count(foreign::RUNS_MAX as u64);
             let text = format!(
-                "{}: more than {most} runs, the rest was not read",
+                "{}: only the first {most} runs were read; split the file to read the others",
                 file.file
             );
             blocks.push(DocumentPart::Paragraph(Tone::Doubtful, text));
