@@ -75,7 +75,11 @@ impl Assembler {
     /// Handles the last line counted by [`about`](Self::about).
     pub fn line(&mut self, raw: &str) {
         let (text, number) = (line::clean(raw), self.about.lines);
-        if line::is_fence(&text) {
+        // reStructuredText underlines with what Markdown begins blocks of code with.
+        let rules = text.len() >= 3 && text.bytes().all(|byte| byte == b'~');
+        let title = self.above.chars().count();
+        let rules = rules && title > 0 && title.abs_diff(text.len()) <= 1;
+        if line::is_fence(&text) && !rules {
             self.end_json(number);
             self.close();
             self.unread = None;
@@ -121,7 +125,12 @@ impl Assembler {
             return true;
         }
         let begun = tools::begins(text).or_else(|| {
-            tools::begins(&bare).filter(|(_, certain)| *certain || !text.starts_with('#'))
+            let expected = |tool: Tool| {
+                let commanded = self.command.as_ref().map(|command| command.tool);
+                self.in_code && commanded.is_some_and(|commanded| commanded.prints_as(tool))
+            };
+            tools::begins(&bare)
+                .filter(|(tool, sure)| *sure || !text.starts_with('#') || expected(*tool))
         });
         let begun = begun.or_else(|| Some((self.refused(text)?, true)));
         let Some((tool, certain)) = begun else {
@@ -257,8 +266,12 @@ impl Assembler {
         let within = |draft: &RunDraft| !draft.whole && text.contains(": ");
         let remark = self.open.as_ref().is_some_and(|(draft, _)| within(draft));
         let heading = heading.or_else(|| Heading::bare(text).filter(|_| bare && !remark));
+        // A comment within an unfinished output explains its lines. It may also name the next output.
+        let explains = self.in_code && text.starts_with('#') && self.open.is_some() && !rated;
         if let Some(heading) = heading.filter(|_| !running) {
-            self.close();
+            if !explains {
+                self.close();
+            }
             if heading.is_section() {
                 self.settings.clear();
                 // `### wrk -t12 -c400` is a heading and a command.
@@ -275,7 +288,9 @@ impl Assembler {
         if remark {
             return;
         }
-        let ends = (rated || !self.typed) && !running && Heading::bare(text).is_some();
+        let unfinished = self.in_code && self.open.is_some() && !rated;
+        let ends =
+            (rated || !self.typed) && !running && !unfinished && Heading::bare(text).is_some();
         if let Some(near) = Heading::near(text).filter(|_| ends || self.open.is_none()) {
             self.close();
             self.near = words::without_repeat(&near);
@@ -291,7 +306,12 @@ impl Assembler {
             self.close();
             self.settings.clear();
             self.unread = command::unread(typed).map(str::to_owned);
-            self.near = words::without_repeat(command::comment(typed));
+            let comment = words::without_repeat(command::comment(typed));
+            // A line before the block names its first run: `Before`, and then the command.
+            self.near = match comment.is_empty() && self.in_code {
+                true => self.near_outside.clone(),
+                false => comment,
+            };
             self.turn = command::varies(typed).then_some(0);
             for label in command::labels(typed) {
                 self.headings
@@ -301,7 +321,8 @@ impl Assembler {
         let Some(command) = found else {
             return typed.is_some();
         };
-        if typed.is_some() || self.open.as_ref().is_none_or(|(draft, _)| draft.whole) {
+        let ended = |draft: &RunDraft| draft.whole || draft.run.requests_per_s.is_some();
+        if typed.is_some() || self.open.as_ref().is_none_or(|(draft, _)| ended(draft)) {
             self.close();
             self.command = Some(command);
             self.loaded = true;
@@ -375,6 +396,8 @@ impl Assembler {
                 run.headings = self.headings.path();
                 run.headings.extend(value.get("title").and_then(title));
                 self.keep(run, self.command.clone());
+            } else if let Some(tool) = tools::unread_json(&value) {
+                self.about.unread.insert(tool.to_owned());
             }
         }
     }
@@ -426,6 +449,9 @@ impl Assembler {
             run.fill(command);
         }
         if let Some(last) = self.runs.last() {
+            if restates(&run, last) {
+                return;
+            }
             continue_run(&mut run, last);
         }
         self.runs.push(run);
@@ -514,6 +540,16 @@ fn fits(run: &ToolRun, command: &ToolCommand) -> bool {
         || urls.is_some();
     let own = !elsewhere || known && same_rate;
     same_tool && same_load && same_length && same_url && own
+}
+
+/// Whether a fragment only repeats the rate of the output above it, as people do to point at a figure.
+fn restates(run: &ToolRun, last: &ToolRun) -> bool {
+    let quotes = run.requests.is_none() && run.latency.mean_us.is_none() && run.url.is_none();
+    quotes
+        && run.requests_per_s.is_some()
+        && run.requests_per_s == last.requests_per_s
+        && run.tool.prints_as(last.tool)
+        && run.headings == last.headings
 }
 
 /// Fills a fragment that was pasted below a whole output of the same command: its figures without settings.

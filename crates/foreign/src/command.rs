@@ -68,6 +68,8 @@ fn tool_named(word: &str) -> Option<Tool> {
     let name = name.split_once("-linux").map_or(name, |(name, _)| name);
     let name = name.split_once("-windows").map_or(name, |(name, _)| name);
     let name = name.split_once("-darwin").map_or(name, |(name, _)| name);
+    // hey was called boom.
+    let name = if name == "boom" { "hey" } else { name };
     Tool::all().find(|tool| tool.name() == name)
 }
 
@@ -108,7 +110,7 @@ fn read(tool: Tool, text: String) -> ToolCommand {
     let (mut at, mut each) = (0, false);
     while let Some(word) = words.get(at) {
         at += 1;
-        // The remaining words are arguments of scripts.
+        // What follows is for scripts.
         if word == "--" {
             break;
         }
@@ -337,8 +339,8 @@ fn behind_place(text: &str) -> &str {
 pub fn labels(typed: &str) -> impl Iterator<Item = &str> {
     let (mut quote, mut before) = (None, ' ');
     let ends = move |c: char| {
-        // `2>&1` does not end a command.
-        let redirects = std::mem::replace(&mut before, c) == '>';
+        // Neither `2>&1` nor `a\&b` ends a command.
+        let redirects = matches!(std::mem::replace(&mut before, c), '>' | '\\');
         match quote {
             None if matches!(c, '"' | '\'') => quote = Some(c),
             Some(open) if open == c => quote = None,

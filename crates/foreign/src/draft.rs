@@ -58,6 +58,10 @@ pub struct RunDraft {
     pub columns: Vec<String>,
     /// Number of foreign lines since its last one.
     pub foreign: u32,
+    /// Number of requests, in case that the line with the count is missing.
+    pub attempts: Option<u64>,
+    /// Number of virtual users, in case that the line with the maximum is missing.
+    pub users: Option<u64>,
 }
 
 impl RunDraft {
@@ -128,6 +132,8 @@ impl RunDraft {
         if self.refused.is_some() {
             return None;
         }
+        self.run.requests = self.run.requests.or(self.attempts);
+        self.run.load.connections = self.run.load.connections.or(self.users);
         self.run.truncated = !self.whole && self.run.abort.is_none();
         (self.run.has_figures() || self.run.abort.is_some() || self.certain).then_some(self.run)
     }

@@ -13,7 +13,7 @@ const LEVEL_BARE: u8 = 10;
 /// Commands beyond this number, including headings, are ignored.
 const TYPED_MAX: usize = 20;
 const BARE_CHARS_MAX: usize = 50;
-const BARE_WORDS_MAX: usize = 6;
+const BARE_WORDS_MAX: usize = 8;
 
 /// Levels of Markdown and HTML begin sections.
 const LEVEL_SECTION_MAX: u8 = 6;
@@ -81,7 +81,7 @@ impl Heading {
     /// A line underlined by the next one.
     pub fn underlined(text: &str, rule: &str) -> Option<Self> {
         let is_of = |sign: char| rule.len() >= 3 && rule.chars().all(|c| c == sign);
-        let (_, level) = [('=', 1), ('-', 2)]
+        let (_, level) = [('=', 1), ('-', 2), ('~', 3)]
             .into_iter()
             .find(|(sign, _)| is_of(*sign))?;
         if text.chars().count() > HEADING_CHARS_MAX {
@@ -174,7 +174,7 @@ fn is_announced(text: &str) -> bool {
         && !text.contains("://")
 }
 
-/// The setting of a line that contains nothing else: `replicas=3`, `Workers: 4`.
+/// A setting on a line of its own: `replicas=3`, `Workers: 4`.
 pub fn setting(text: &str) -> Option<&str> {
     let (name, value) = text.split_once(['=', ':'])?;
     let (name, value) = (name.trim(), value.trim());

@@ -147,14 +147,22 @@ fn labels(identities: &[&Identity]) -> Vec<Vec<String>> {
     labels
 }
 
-/// Appends differing settings to equal labels.
+/// Position of the short line before a run among the settings of an identity.
+const NEAR: usize = 11;
+
+/// Appends differing settings to equal labels. Short lines come first if each run has one, because somebody
+/// wrote them as names.
 fn tell_apart_by_settings(identities: &[&Identity], labels: &mut [Vec<String>]) {
     let mut alike: HashMap<Vec<String>, Vec<usize>> = HashMap::new();
     for (index, label) in labels.iter().enumerate() {
         alike.entry(label.clone()).or_default().push(index);
     }
     for indices in alike.into_values().filter(|indices| indices.len() > 1) {
-        for place in 0..identities[indices[0]].settings.len() {
+        let all = 0..identities[indices[0]].settings.len();
+        let is_named = |index: &usize| !identities[*index].settings[NEAR].is_empty();
+        let named = indices.iter().all(is_named);
+        let first = named.then_some(NEAR).into_iter();
+        for place in first.chain(all.filter(|place| !named || *place != NEAR)) {
             let value = |index: &usize| &identities[*index].settings[place];
             if indices.iter().map(value).collect::<HashSet<_>>().len() < 2 {
                 continue;

@@ -235,9 +235,15 @@ fn is_container(name: &str) -> bool {
     named && numbered && name.chars().all(plain)
 }
 
-/// Removes quote marks of Markdown and mail.
+/// Removes quote marks of Markdown and mail, and the marks of comments.
 fn without_quote(text: &str) -> &str {
-    let mut text = text;
+    // Comments of code: `// Requests/sec: 5`.
+    let comment = text
+        .strip_prefix("//")
+        .map(|rest| rest.trim_start_matches('/'));
+    let mut text = comment
+        .filter(|rest| rest.is_empty() || rest.starts_with(' '))
+        .map_or(text, str::trim_start);
     while let Some(rest) = text.strip_prefix('>') {
         if !(rest.is_empty() || rest.starts_with([' ', '>'])) {
             break;
@@ -272,6 +278,8 @@ mod tests {
             ),
             ("\u{1b}]0;title\u{7}Requests/sec: 5", "Requests/sec: 5"),
             ("> > Requests/sec: 5", "Requests/sec: 5"),
+            ("//   Requests/sec: 5", "Requests/sec: 5"),
+            ("//host/path", "//host/path"),
             ("| Requests/sec: 5 |", "Requests/sec: 5"),
             (
                 "2026-11-21T10:00:00.1234567Z Requests/sec: 5",

@@ -39,12 +39,13 @@ static TOOLS: [&ToolRow; 12] = [
 ];
 
 /// Unsupported tools, and the first lines of those that have a line of their own.
-const UNREAD: [(&str, Option<&str>); 17] = [
+const UNREAD: [(&str, Option<&str>); 20] = [
     ("Locust", Some("Type     Name ")),
     ("JMeter", Some("summary =")),
     ("Gatling", Some("---- Global Information")),
     ("artillery", Some("All VUs finished. Total time:")),
     ("plow", Some("Benchmarking http")),
+    ("go-stress-testing", Some("耗时│ 并发数│ 成功数")),
     ("ghz", None),
     ("drill", None),
     ("gcannon", None),
@@ -52,7 +53,9 @@ const UNREAD: [(&str, Option<&str>); 17] = [
     ("go-wrk", None),
     ("tsung", None),
     ("hyperfoil", None),
-    ("fortio", None),
+    ("fortio", Some("Fortio ")),
+    ("boom", Some("Successful calls")),
+    ("welle", Some("Total Completed Requests:")),
     ("ddosify", None),
     ("cassowary", None),
     ("loadtest", None),
@@ -76,8 +79,12 @@ pub(crate) fn unread(text: &str) -> Option<&str> {
     let listed = UNREAD
         .into_iter()
         .find(|(name, first)| {
-            // `summary = {` is also code.
-            let sure = *name != "JMeter" || text.contains(" Avg:");
+            // `summary = {` is also code, and others begin with a name.
+            let sure = match *name {
+                "JMeter" => text.contains(" Avg:"),
+                "fortio" => text.contains(" running at "),
+                _ => true,
+            };
             first.is_some_and(|first| text.starts_with(first)) && sure
         })
         .map(|(name, _)| name);
@@ -86,7 +93,19 @@ pub(crate) fn unread(text: &str) -> Option<&str> {
         let name = between(text, "This is ", ", Version ")?;
         (!name.contains(' ') && name != "ApacheBench").then_some(name)
     };
-    listed.or_else(named)
+    // `[Mon Feb 27 2023 14:50:26 GMT+0000] INFO Completed requests: 5000`
+    let logged = || {
+        let (_, rest) = text.split_once("] INFO ")?;
+        rest.starts_with("Completed requests:")
+            .then_some("loadtest")
+    };
+    listed.or_else(named).or_else(logged)
+}
+
+/// The tool that wrote a JSON value that is not supported.
+pub(crate) fn unread_json(value: &Value) -> Option<&'static str> {
+    let spec = value.get("spec")?.get("numberOfConnections")?;
+    (spec.is_u64() && value.get("result").is_some()).then_some("bombardier (JSON)")
 }
 
 /// Information from the first line of a tool's output.
@@ -502,9 +521,12 @@ fn starts(text: &str, beginnings: &str) -> bool {
         .any(|beginning| text.starts_with(beginning))
 }
 
-/// `50%` and `50.000%` and hey's `50%%`.
+/// `50%` and `50.000%` and hey's `50%%`. A colon behind it was added by hand.
 fn percent(word: &str) -> Option<f64> {
-    let digits = word.strip_suffix('%')?.trim_end_matches('%');
+    let digits = word
+        .trim_end_matches(':')
+        .strip_suffix('%')?
+        .trim_end_matches('%');
     number::decimal(digits)
 }
 

@@ -9,7 +9,7 @@ use crate::pasted::Pasted;
 /// The rest of a longer line is dropped. The longest line of a tool is JSON without line breaks, some ten kB.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
 /// Maximum number of runs stored per file.
-pub const RUNS_MAX: usize = 10_000;
+pub const RUNS_MAX: usize = 1000;
 
 /// Information about a file beside its runs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]

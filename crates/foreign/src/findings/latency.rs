@@ -59,7 +59,7 @@ pub fn never_measured(run: &ToolRun) -> Option<RunFinding> {
     let answered =
         run.responses().unwrap_or(0) > 0 && run.requests_per_s != Some(0.0) || timeouts > 0;
     let (all, zeros) = (
-        timeouts > 0 && share >= ALL && run.tool.row().late != LateResponses::Checked,
+        timeouts > 0 && is_all(run, share) && run.tool.row().late != LateResponses::Checked,
         run.latency.unmeasured && requests > 0 && answered,
     );
     let what = match timeouts {
@@ -79,6 +79,11 @@ pub fn never_measured(run: &ToolRun) -> Option<RunFinding> {
     (all || zeros).then(|| (Grade::Invalid, seen()))
 }
 
+/// Whether all requests timed out. Rounded counts do not show it if a latency was printed.
+fn is_all(run: &ToolRun, share: f64) -> bool {
+    share >= ALL && !(run.rounded && run.latency.mean_us.is_some())
+}
+
 /// Some requests timed out, and are missing in the latencies.
 pub fn timeouts(run: &ToolRun) -> Option<RunFinding> {
     let (timeouts, requests, share) = timeouts_of(run);
@@ -90,12 +95,12 @@ pub fn timeouts(run: &ToolRun) -> Option<RunFinding> {
             timeouts = Quantity::count(timeouts));
         return Some((Grade::Warning, seen));
     }
-    if share >= ALL {
+    if is_all(run, share) {
         return None;
     }
     let rest = count(requests.saturating_sub(timeouts));
     let lost = run.tool.row().late != LateResponses::AtLimit;
-    let rest = match share > 0.5 && lost {
+    let rest = match share > 0.5 && lost && requests > timeouts {
         true => format!("; what is printed is the latency of the other {rest}"),
         false => String::new(),
     };

@@ -14,6 +14,8 @@ const SECONDS_MIN: f64 = 10.0;
 const REQUESTS_PER_CONNECTION_MIN: f64 = 5.0;
 /// Maximum relative deviation of requests / seconds from the printed rate.
 const CONTRADICTION: f64 = 0.1;
+/// A duration this many times that asked for is an error. hey waits 20 s for the last responses.
+const LENGTH_FACTOR: f64 = 100.0;
 /// Maximum deviation of a printed share of successes with two decimals in percent.
 const SUCCESS_WITHIN: f64 = 0.0002;
 
@@ -94,8 +96,10 @@ pub fn uneven(run: &ToolRun) -> Option<RunFinding> {
 
 /// ab opens a connection per request, unless keep-alive is requested and the service supports it.
 pub fn new_connections(run: &ToolRun) -> Option<RunFinding> {
-    let all = run.requests.filter(|requests| *requests > 0)?;
-    let whole = !run.truncated && run.abort.is_none();
+    let asked = run.load.requests.filter(|_| run.command.is_some());
+    let all = run.requests.or(asked).filter(|requests| *requests > 0)?;
+    // A missing line may say that connections were kept, but not if the command did not ask for it.
+    let whole = (!run.truncated || run.command.is_some()) && run.abort.is_none();
     let (words, kept) = match (run.tool.row().http_1_0, run.keep_alive_requests) {
         (true, None) if whole && run.load.keep_alive != Some(true) => (
             format!("{} for {}", many(all, "connection"), many(all, "request")),
@@ -128,6 +132,9 @@ pub fn contradicting(run: &ToolRun) -> Option<RunFinding> {
         return Some(seen);
     }
     let of_all = matches!(run.tool.row().rate_of, RateOf::Requests | RateOf::Responses);
+    if let Some(seen) = other_length(run) {
+        return Some(seen);
+    }
     let exact = !run.rounded && of_all && run.abort.is_none();
     let (all, length) = (
         run.requests.filter(|_| exact)?,
@@ -143,6 +150,18 @@ pub fn contradicting(run: &ToolRun) -> Option<RunFinding> {
     let seen = evidence!("{} in {} are {counted_per_s}; printed: {printed_per_s} ({} apart)",
         many(all, "request"), Quantity::seconds(length), Quantity::share(off);
         counted_per_s = Quantity::per_s(counted), printed_per_s = Quantity::per_s(printed));
+    Some((Grade::Warning, seen))
+}
+
+/// A run that took far longer than asked for: its clock, or its duration, is wrong.
+fn other_length(run: &ToolRun) -> Option<RunFinding> {
+    let (took, asked) = (run.duration_s?, run.load.duration_s?);
+    if asked < 1.0 || took < LENGTH_FACTOR * asked {
+        return None;
+    }
+    let times = count((took / asked).min(1e15) as u64);
+    let seen = evidence!("the run was to take {asked_s}, and took {times} times as long by its own output";
+        asked_s = Quantity::seconds(asked));
     Some((Grade::Warning, seen))
 }
 
@@ -208,12 +227,13 @@ pub fn same_machine(run: &ToolRun) -> Option<RunFinding> {
     let local = ["127.", "localhost", "[::1]", "0.0.0.0"]
         .iter()
         .any(|start| host.starts_with(start));
+    let named = |host: &str| host.ends_with(".localhost");
     // The port is irrelevant here, and a bracket belongs to an IPv6 address.
     let host = host
         .rsplit_once(':')
         .filter(|(_, port)| !port.ends_with(']'))
         .map_or(host, |(host, _)| host);
-    local.then(|| (Grade::Note, host.into()))
+    (local || named(host)).then(|| (Grade::Note, host.into()))
 }
 
 /// Error responses counted as requests, and requests without a response if the tool counts these too.

@@ -50,7 +50,7 @@ fn begins(text: &str) -> Option<Beginning> {
 
 /// `Requests per second:    175.35 [#/sec] (mean)`. Other tools print the name without this unit.
 fn is_rate(text: &str) -> bool {
-    text.starts_with("Requests per second:") && text.contains("[#/sec] (mean)")
+    text.starts_with("Requests per second:") && text.contains("[#/sec]")
 }
 
 fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
@@ -63,7 +63,9 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if draft.part == Part::Quantiles && quantile(text, draft) {
         return LineTaken::Ours;
     }
-    if draft.run.requests_per_s.is_some() && starts(text, BEFORE_RATE) {
+    // Somebody put the failures behind the rate.
+    let failed = text.starts_with("Failed requests:") && draft.run.failures.other.is_none();
+    if draft.run.requests_per_s.is_some() && starts(text, BEFORE_RATE) && !failed {
         return LineTaken::Again;
     }
     let Some((name, value)) = text.split_once(':') else {
@@ -115,7 +117,7 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
 fn plain(text: &str) -> LineTaken {
     let known = "This is ApacheBench|Copyright |Licensed to The Apache|Benchmarking |Completed |Finished |Total body sent:|Total POSTed:|Total PUT:|Server Name:|TLS Server Name:|\
                  Server Temp Key:|Connection Times (ms)|\
-                 min mean|min  mean|Percentage of the requests served|..done";
+                 min mean|min  mean|Percentage of the requests served|Percentage of requests served|..done";
     let progress = text
         .split_whitespace()
         .all(|word| word.trim_end_matches('%').parse::<u64>().is_ok());
@@ -136,7 +138,8 @@ fn plain(text: &str) -> LineTaken {
 
 /// `Time per request: 1610.3 [ms] (mean)`. The second such line divides by the connections.
 fn time(value: &str, first: &str, draft: &mut RunDraft) {
-    if value.contains("(mean)") {
+    let each = value.contains("across all concurrent");
+    if value.contains("(mean)") || !each && draft.run.latency.mean_us.is_none() {
         let us = number::decimal(first).map(|ms| ms * 1e3);
         draft.run.latency.mean_computed = true;
         keep(&mut draft.run.latency.mean_us, us);

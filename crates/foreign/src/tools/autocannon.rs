@@ -93,7 +93,7 @@ fn plain_row(words: &[&str], draft: &mut RunDraft) -> Option<LineTaken> {
 
 /// Both begin with `Running 10s test @ …`. The line after it distinguishes them.
 pub fn instead_of_wrk(text: &str, draft: &mut RunDraft) -> Option<LineTaken> {
-    if draft.run.load.threads.is_some() || draft.run.has_figures() {
+    if draft.run.load.threads.is_some() || draft.run.has_figures() || !draft.columns.is_empty() {
         return None;
     }
     let counted = text

@@ -30,6 +30,7 @@ fn begins(text: &str) -> Option<Beginning> {
         {
             Beginning::LATER
         }
+        _ if text.starts_with("Reqs/sec ") => Beginning::LATER,
         _ => None,
     }
 }
@@ -46,12 +47,15 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
             return LineTaken::Again;
         }
         ["Statistics", ..] => {}
-        ["Reqs/sec", mean, _, _] => return draft.rate(mean, Lone::Thousands),
-        ["Latency", "Distribution"] => draft.part = Part::Quantiles,
+        ["Reqs/sec", mean, ..] => return draft.rate(mean, Lone::Thousands),
+        // Of the responses with one status only.
+        ["Latency", "Distribution", of, ..] if *of != "(Total)" => draft.part = Part::Skipped,
+        ["Latency", "Distribution", ..] => draft.part = Part::Quantiles,
         ["Latency", mean, sd, max] => draft.moments(us(mean), us(sd), us(max)),
         ["HTTP", "codes:"] => draft.part = Part::Statuses,
         ["Errors:"] => draft.part = Part::Errors,
         ["Throughput:", ..] => draft.whole = true,
+        [share, _] if draft.part == Part::Skipped && percent(share).is_some() => {}
         [share, time] if draft.part == Part::Quantiles => {
             draft.quantile(percent(share), us(time));
         }

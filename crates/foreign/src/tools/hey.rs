@@ -36,7 +36,7 @@ pub static HEY: ToolRow = ToolRow {
 fn begins(text: &str) -> Option<Beginning> {
     let timed = ["Total:", "Slowest:", "Fastest:"]
         .iter()
-        .any(|name| text.starts_with(name) && text.ends_with(" secs"));
+        .any(|name| text.starts_with(name) && text.trim_end_matches('.').ends_with(" secs"));
     match text {
         "Summary:" => Beginning::FIRST_OF_SEVERAL,
         _ if timed => Beginning::LATER,
@@ -105,7 +105,7 @@ fn summary(text: &str, draft: &mut RunDraft) -> LineTaken {
     let run = &mut draft.run;
     match name {
         "Success rate" if run.duration_s.is_none() => run.tool = Tool::Oha,
-        "Success rate" | "Fastest" | "Size/request" | "Size/sec" => {}
+        "Success rate" | "Fastest" | "Size/request" | "Size/sec" | "Response Size per Request" => {}
         // ghz prints the number of calls, and hey does not.
         "Count" => draft.refused = Some("ghz"),
         "Total" => return keep(&mut run.duration_s, time_us(value).map(|us| us / 1e6)),
@@ -115,7 +115,8 @@ fn summary(text: &str, draft: &mut RunDraft) -> LineTaken {
             draft.moments(time_us(value), None, max);
         }
         "Requests/sec" => return draft.rate(value, Lone::Decimal),
-        "Total data" => run.bytes = number::bytes(value, 1024.0),
+        // The second name is that of boom.
+        "Total data" | "Total Data Received" => run.bytes = number::bytes(value, 1024.0),
         _ => return LineTaken::Foreign,
     }
     LineTaken::Ours
@@ -124,7 +125,8 @@ fn summary(text: &str, draft: &mut RunDraft) -> LineTaken {
 /// `1.2345 ms` or `0.0012 secs`.
 fn time_us(value: &str) -> Option<f64> {
     let (number, unit) = value.trim().split_once(' ')?;
-    let us = number::unit_us(unit.split_whitespace().next()?)?;
+    let unit = unit.split_whitespace().next()?.trim_end_matches('.');
+    let us = number::unit_us(unit)?;
     Some(number::decimal(number)? * us)
 }
 

@@ -7,8 +7,8 @@
 use serde_json::Value;
 
 use super::{
-    Beginning, LateResponses, Meaning, Tool, ToolPace, ToolRow, at, between, ended, starts, usual,
-    whole,
+    Beginning, LateResponses, Meaning, Tool, ToolPace, ToolRow, at, between, ended, percent,
+    starts, usual, whole,
 };
 use crate::draft::{LineTaken, Part, RunDraft, keep};
 use crate::number;
@@ -108,6 +108,9 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         "http_req_duration" => durations(&words, draft),
         "http_req_failed" => {
             run.failures.status = failed(&words);
+            let printed = percent(first).map(|percent| 1.0 - percent / 100.0);
+            run.success_share = printed.filter(|_| run.failures.status.is_some());
+            draft.attempts = attempts(&words);
             if run.failures.status.is_none() {
                 draft.not_understood();
             }
@@ -120,6 +123,10 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         // Before the rate in some versions, after it in others.
         "dropped_iterations" if run.unsent.is_some() => return LineTaken::Again,
         "dropped_iterations" => run.unsent = number::whole(first),
+        "vus" => {
+            let max = words.iter().find_map(|word| word.strip_prefix("max="));
+            draft.users = max.and_then(number::whole);
+        }
         "vus_max" => run.load.connections = number::whole(first).or(run.load.connections),
         // Before the rate in old versions, after it in new ones.
         "data_received" if run.bytes.is_some() => return LineTaken::Again,
@@ -176,6 +183,17 @@ fn failed(words: &[&str]) -> Option<u64> {
         [_, "✓", count, "✗", ..] | [_, count, "out", "of", ..] => number::whole(count),
         [_, count, _] => number::whole(count.trim_start_matches('✓')),
         [_, count] => number::whole(count),
+        _ => None,
+    }
+}
+
+/// The number of requests in the same line.
+fn attempts(words: &[&str]) -> Option<u64> {
+    match words {
+        [_, "✓", failed, "✗", passed] => {
+            number::whole(failed)?.checked_add(number::whole(passed)?)
+        }
+        [_, _, "out", "of", all] => number::whole(all),
         _ => None,
     }
 }

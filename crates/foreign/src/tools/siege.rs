@@ -24,6 +24,13 @@ fn begins(text: &str) -> Option<Beginning> {
     }
 }
 
+/// `0.60 secs`, `596.77 ms` since version 4.1, or seconds without a unit.
+fn time_us(words: &[&str]) -> Option<f64> {
+    let figure = number::decimal(words.first()?)?;
+    let unit = words.get(1).and_then(|unit| number::unit_us(unit));
+    Some(figure * unit.unwrap_or(1e6))
+}
+
 fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if text.starts_with("** Preparing ") {
         let users = between(text, "** Preparing ", " concurrent users");
@@ -54,13 +61,14 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         "Data transferred" => {
             run.bytes = number::bytes(&words.concat(), 1024.0);
         }
-        "Response time" => draft.moments(figure.map(|seconds| seconds * 1e6), None, None),
+        // With two digits, less than 5 ms are zero.
+        "Response time" => draft.moments(time_us(&words).filter(|us| *us > 0.0), None, None),
         "Transaction rate" => {
             let rate = words.first().copied().unwrap_or_default();
             return draft.rate(rate, Lone::Decimal);
         }
         "Failed transactions" => run.failures.other = count,
-        "Longest transaction" => run.latency.max_us = figure.map(|seconds| seconds * 1e6),
+        "Longest transaction" => run.latency.max_us = time_us(&words).filter(|us| *us > 0.0),
         "Shortest transaction" => draft.whole = true,
         "Throughput" | "Concurrency" | "Successful transactions" => {}
         _ => return LineTaken::Foreign,

@@ -37,7 +37,10 @@ pub static VEGETA: ToolRow = ToolRow {
 fn begins(text: &str) -> Option<Beginning> {
     let row = |titles: &str| starts(text, titles) && text.contains('[') && text.contains("total, ");
     match text {
-        _ if text.starts_with("Requests") && text.contains("[total, rate") => {
+        // Old versions do not print the rate.
+        _ if text.starts_with("Requests")
+            && (text.contains("[total, rate") || text.contains("[total]")) =>
+        {
             Beginning::FIRST_OF_SEVERAL
         }
         _ if row("Requests|Duration|Latencies") => Beginning::LATER,

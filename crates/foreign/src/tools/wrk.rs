@@ -12,7 +12,7 @@ use crate::compatibility::{
     DifferenceCondition, Given, Grammar, ToolRefusal, Translation, getopt, has_header, metric,
     period, seconds,
 };
-use crate::draft::{LineTaken, Part, RunDraft};
+use crate::draft::{LineTaken, Part, RunDraft, keep};
 use crate::number::{self, Lone};
 
 /// wrk's output and command lines.
@@ -78,6 +78,9 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if let Some(taken) = autocannon::instead_of_wrk(text, draft) {
         return taken;
     }
+    // Somebody made a table of it.
+    let row = text.contains('|').then(|| text.replace('|', " "));
+    let text = row.as_deref().unwrap_or(text);
     if (text.contains(" test @ ") && is_start(text, draft)) || is_corrected(text, draft) {
         return LineTaken::Ours;
     }
@@ -102,7 +105,7 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         ["Thread", "Stats", columns @ ..] => {
             draft.columns = columns.iter().map(|name| (*name).to_owned()).collect();
         }
-        ["Latency", "Distribution", ..] => draft.part = Part::Quantiles,
+        ["Latency", "Distribution" | "Distribution:", ..] => draft.part = Part::Quantiles,
         ["Latency", mean, sd, max, ..] => {
             let us = |word: &str| number::micros(word, Lone::Thousands);
             let measured = [mean, max].map(|word| (us(word), word.contains("nan")));
@@ -124,10 +127,19 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         ["Socket" | "Non-2xx", ..] => draft.not_understood(),
         ["Requests/sec:", rate, ..] => return draft.rate(rate, Lone::Thousands),
         ["Transfer/sec:", ..] => ended(draft),
-        [share, time, ..] if draft.part == Part::Quantiles && share.ends_with('%') => {
+        [share, time, ..] if draft.part == Part::Quantiles && percent(share).is_some() => {
             draft.quantile(percent(share), number::micros(time, Lone::Thousands));
         }
         _ if is_total(text, false) => return total(text, draft),
+        // Somebody left out the bytes.
+        [requests, "requests", "in", time] if number::micros(time, Lone::Thousands).is_some() => {
+            let taken = draft.requests(requests);
+            if taken == LineTaken::Ours {
+                let us = number::micros(time, Lone::Thousands);
+                keep(&mut draft.run.duration_s, us.map(|us| us / 1e6));
+            }
+            return taken;
+        }
         _ => return LineTaken::Foreign,
     }
     LineTaken::Ours
@@ -173,7 +185,9 @@ fn total(text: &str, draft: &mut RunDraft) -> LineTaken {
         take_total(text, draft, Lone::Thousands, 1024.0);
         // `Running 2m test` may be one of 90 s, which is `1.50m` here.
         let asked = &mut draft.run.load.duration_s;
-        let rounded = |asked: f64, took: f64| asked >= 60.0 && (asked / took - 1.0).abs() > 0.05;
+        let rounded = |asked: f64, took: f64| {
+            asked >= 60.0 && (0.05..=0.5).contains(&(asked / took - 1.0).abs())
+        };
         if let (Some(printed), Some(took)) = (*asked, draft.run.duration_s)
             && rounded(printed, took)
         {
