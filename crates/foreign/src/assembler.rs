@@ -75,7 +75,7 @@ impl Assembler {
     /// Handles the last line counted by [`about`](Self::about).
     pub fn line(&mut self, raw: &str) {
         let (text, number) = (line::clean(raw), self.about.lines);
-        // reStructuredText underlines with what Markdown begins blocks of code with.
+        // `~~~` underlines a title in reStructuredText, and begins code in Markdown.
         let rules = text.len() >= 3 && text.bytes().all(|byte| byte == b'~');
         let title = self.above.chars().count();
         let rules = rules && title > 0 && title.abs_diff(text.len()) <= 1;

@@ -110,7 +110,7 @@ fn read(tool: Tool, text: String) -> ToolCommand {
     let (mut at, mut each) = (0, false);
     while let Some(word) = words.get(at) {
         at += 1;
-        // What follows is for scripts.
+        // The remaining words are arguments of scripts.
         if word == "--" {
             break;
         }

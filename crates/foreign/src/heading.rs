@@ -174,7 +174,7 @@ fn is_announced(text: &str) -> bool {
         && !text.contains("://")
 }
 
-/// A setting on a line of its own: `replicas=3`, `Workers: 4`.
+/// The setting of a line that contains nothing else: `replicas=3`, `Workers: 4`.
 pub fn setting(text: &str) -> Option<&str> {
     let (name, value) = text.split_once(['=', ':'])?;
     let (name, value) = (name.trim(), value.trim());

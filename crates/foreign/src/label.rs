@@ -150,8 +150,8 @@ fn labels(identities: &[&Identity]) -> Vec<Vec<String>> {
 /// Position of the short line before a run among the settings of an identity.
 const NEAR: usize = 11;
 
-/// Appends differing settings to equal labels. Short lines come first if each run has one, because somebody
-/// wrote them as names.
+/// Appends differing settings to equal labels. Short lines come first if each run has one, because they
+/// are names.
 fn tell_apart_by_settings(identities: &[&Identity], labels: &mut [Vec<String>]) {
     let mut alike: HashMap<Vec<String>, Vec<usize>> = HashMap::new();
     for (index, label) in labels.iter().enumerate() {

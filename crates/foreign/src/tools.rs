@@ -521,7 +521,7 @@ fn starts(text: &str, beginnings: &str) -> bool {
         .any(|beginning| text.starts_with(beginning))
 }
 
-/// `50%` and `50.000%` and hey's `50%%`. A colon behind it was added by hand.
+/// `50%` and `50.000%` and hey's `50%%`. Edited output may add a colon.
 fn percent(word: &str) -> Option<f64> {
     let digits = word
         .trim_end_matches(':')

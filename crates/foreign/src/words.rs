@@ -65,7 +65,7 @@ const ORDINAL_ENDS: &str = "st nd rd th er re ère ere e ème eme ª º ° -й -
 const GENERIC: &str = "result|results|output|the output|the result|ergebnis|ergebnisse|ausgabe|résultat|résultats|sortie|\
     resultado|resultados|salida|saída|risultati|results are|and the results|benchmark|total requests|summary|wynik|результат|результаты|command|\
     befehl|结果|结果如下|测试结果|測試結果|輸出|输出|結果|実行結果|결과|테스트 결과|kết quả";
-/// What may follow a counter in Chinese, Japanese and Korean.
+/// Nouns that may follow a counter in Chinese, Japanese and Korean.
 const COUNTED: &str = "测试结果 测试 測試 压测 壓測 运行结果 运行 執行 执行 结果 結果 実行 計測 測定 테스트 실행 시도 측정 결과";
 /// Counters that need `第` or `제` before the number, because without it they count how often.
 const COUNTERS_WITH_MARK: &str = "次 回 轮 輪 遍 회";

@@ -63,7 +63,7 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if draft.part == Part::Quantiles && quantile(text, draft) {
         return LineTaken::Ours;
     }
-    // Somebody put the failures behind the rate.
+    // In edited output failures may follow the rate.
     let failed = text.starts_with("Failed requests:") && draft.run.failures.other.is_none();
     if draft.run.requests_per_s.is_some() && starts(text, BEFORE_RATE) && !failed {
         return LineTaken::Again;

@@ -61,7 +61,7 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
         "Data transferred" => {
             run.bytes = number::bytes(&words.concat(), 1024.0);
         }
-        // With two digits, less than 5 ms are zero.
+        // siege prints two decimals, so less than 5 ms is printed as zero.
         "Response time" => draft.moments(time_us(&words).filter(|us| *us > 0.0), None, None),
         "Transaction rate" => {
             let rate = words.first().copied().unwrap_or_default();

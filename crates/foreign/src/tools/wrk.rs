@@ -78,7 +78,7 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
     if let Some(taken) = autocannon::instead_of_wrk(text, draft) {
         return taken;
     }
-    // Somebody made a table of it.
+    // Edited output may be a Markdown table.
     let row = text.contains('|').then(|| text.replace('|', " "));
     let text = row.as_deref().unwrap_or(text);
     if (text.contains(" test @ ") && is_start(text, draft)) || is_corrected(text, draft) {
@@ -131,7 +131,7 @@ fn take(text: &str, draft: &mut RunDraft) -> LineTaken {
             draft.quantile(percent(share), number::micros(time, Lone::Thousands));
         }
         _ if is_total(text, false) => return total(text, draft),
-        // Somebody left out the bytes.
+        // Edited output may lack the bytes.
         [requests, "requests", "in", time] if number::micros(time, Lone::Thousands).is_some() => {
             let taken = draft.requests(requests);
             if taken == LineTaken::Ours {
