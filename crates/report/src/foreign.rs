@@ -19,6 +19,8 @@ use model::document::{
 const CASES_MAX: usize = 5;
 /// The same in the brief report.
 const BRIEF_CASES_MAX: usize = 2;
+/// Maximum length of a statement with its case on one line in the brief report.
+const JOINED_CHARS_MAX: usize = 85;
 /// Maximum number of conclusions in the brief report.
 const BRIEF_STANDS_MAX: usize = 4;
 /// Maximum number of labels that are listed for the same evidence.
@@ -91,15 +93,9 @@ impl Report for Audited<'_> {
             .iter()
             .map(|found| remark(found, audit, BRIEF_CASES_MAX))
             .collect();
-        for (remark, found) in remarks.iter_mut().zip(&audit.findings) {
+        for remark in &mut remarks {
             remark.remedy.clear();
-            // A note with one place is one line.
-            if found.grade == Grade::Note
-                && let [case] = remark.cases.as_slice()
-            {
-                remark.statement = format!("{} ({case})", remark.statement);
-                remark.cases.clear();
-            }
+            join_case(remark);
         }
         let mut steps = self.steps();
         if !remarks.is_empty() {
@@ -274,6 +270,18 @@ fn remark(found: &CheckResult, audit: &Audit, cases_max: usize) -> Remark {
         mark,
         cases: case_lines(found, audit, cases_max),
         ..Remark::from(&found.finding)
+    }
+}
+
+/// Appends a single short case to the statement, so that both are one line.
+fn join_case(remark: &mut Remark) {
+    let [case] = remark.cases.as_slice() else {
+        return;
+    };
+    let joined = format!("{}: {case}", remark.statement);
+    if joined.chars().count() <= JOINED_CHARS_MAX {
+        remark.statement = joined;
+        remark.cases.clear();
     }
 }
 
