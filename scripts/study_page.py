@@ -171,13 +171,13 @@ def capacity(report: dict, name: str) -> str:
     found = next((one for one in report.get("capacities", []) if one["variant"] == name), None)
     if found is None:
         raise Dangling("no such variant, or its capacity was not measured")
-    if found["per_s"] is None:
+    if found["capacity_per_s"] is None:
         return "–"
-    low, high = (found["interval"] or {}).get("low"), (found["interval"] or {}).get("high")
     if found["at_least"]:
-        text = f"at least {shown(low or found['per_s'])}"
+        text = f"at least {shown(found['capacity_per_s'])}"
     else:
-        text = shown(found["per_s"]) + (f" ({shown(low)} to {shown(high)})" if low else "")
+        low, high = (found["reached_interval"][end] for end in ("low", "high"))
+        text = f"{shown(found['reached_per_s'])} ({shown(low)} to {shown(high)})"
     return text + (" (invalid)" if is_void(report, name) else "")
 
 

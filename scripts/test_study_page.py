@@ -24,11 +24,12 @@ class Pages(unittest.TestCase):
         self.assertEqual(page(self.SOURCE, comparison("inconclusive", 1, 0.9, 1.1)), "b is inconclusive (−10.0 to +10.0 %).")
 
     def test_of_a_capacity_that_is_not_the_services_own_the_lower_end_is_told(self):
-        one = {"variant": "a", "per_s": 2350, "interval": {"low": 2210, "high": 2480}, "at_least": False}
-        others = [one | {"variant": "b", "at_least": True}, one | {"variant": "c", "at_least": True, "interval": None}]
+        one = {"variant": "a", "capacity_per_s": 2210, "reached_per_s": 2350, "reached_interval": {"low": 2210, "high": 2480},
+               "at_least": False}
+        others = [one | {"variant": "b", "at_least": True}, one | {"variant": "c", "capacity_per_s": None}]
         report = {"capacities": [one, *others], "findings": [], "variants": [{"name": name} for name in "abc"]}
         text = filled("{{capacity study | a}}; {{capacity study | b}}; {{capacity study | c}}", {"study": report})
-        self.assertEqual(text, "2,350 (2,210 to 2,480); at least 2,210; at least 2,350")
+        self.assertEqual(text, "2,350 (2,210 to 2,480); at least 2,210; –")
 
     def test_an_invalid_comparison_has_no_number(self):
         void = comparison("invalid", 1, 1, 1) | {"estimate": None}

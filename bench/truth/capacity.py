@@ -67,7 +67,9 @@ def study(options: argparse.Namespace) -> None:
             words = [options.proofload, "run", file, "--seed", str(step.seed(options.seed)), "--format", "json",
                      "--out", Path(folder) / f"record-{step.key}"]
             report = json.loads(output_of(words, options.budget + GRACE_S))
-            return {key: report["capacities"][0][key] for key in ("per_s", "interval", "limited_by")} | {"blocks": report["blocks"]}
+            found = report["capacities"][0]
+            return {"per_s": found["reached_per_s"], "interval": found["reached_interval"], "limited_by": found["limited_by"],
+                    "blocks": report["blocks"]}
 
         seconds = {name: options.budget for name in SERVICES}
         conduct(options.out, in_rounds("capacity", seconds, options.count, options.seed), attempt)

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use model::{Check, Finding, Quantity, RequestOutcome, evidence};
-use plan::LimitFigure;
+use plan::{Limit, LimitFigure};
 use record::{OpenLoop, Record, Slice, SliceKind, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,7 +23,7 @@ use crate::usage::{
 mod search;
 mod verdict;
 
-use search::{CapacityFound, LimitClause, clauses, last_closed, probes, quantile_s, rate};
+use search::{CapacityFound, LimitClause, clauses, last_closed, probes, quantile_us, rate};
 pub use search::{Pilot, at_limit_per_s, limit_s, next_rates, second_half_per_s};
 use verdict::{Crossing, FAR_BELOW, Holding, RateStep, judge};
 
@@ -53,14 +53,19 @@ const ENDS: f64 = 2.0;
 pub struct Capacity {
     /// Name of the variant.
     pub variant: String,
-    /// Requests per second at which the first limit is reached: the geometric mean over processes. `None`
-    /// with fewer than two processes, if a limit is never or always kept, and if it is invalid or
-    /// inconclusive.
-    pub per_s: Option<f64>,
-    /// 95 % interval over processes, widened by the bias of finite windows. `None` as for `per_s`. The limits
-    /// held at every measured rate up to its lower end. If one broke below, the lower end is the highest rate
-    /// that held below that.
-    pub interval: Option<Interval>,
+    /// The capacity in requests per second: the highest rate up to which the limits held at every measured
+    /// rate. The lower end of `reached_interval`. `None` with fewer than two processes, if a limit is never or
+    /// always kept, and if it is invalid or inconclusive.
+    pub capacity_per_s: Option<f64>,
+    /// Whether the capacity is a lower bound: the client was the limit, or no request failed and nothing else
+    /// is limited.
+    pub at_least: bool,
+    /// Requests per second at which the first limit is reached: the geometric mean over processes. `None` as
+    /// for `capacity_per_s`.
+    pub reached_per_s: Option<f64>,
+    /// 95 % interval of `reached_per_s` over processes, widened by the bias of finite windows. If a limit
+    /// broke below, the lower end is the highest rate that held below that.
+    pub reached_interval: Option<Interval>,
     /// The limit that is reached first, such as `p99 < 50ms`.
     pub met_first: Option<String>,
     /// Two rates of the curve: the highest that held below the lowest that broke, and the lowest that broke.
@@ -73,9 +78,6 @@ pub struct Capacity {
     pub saturated_per_s: Option<f64>,
     /// Cores that the services used at the limit.
     pub saturated_cores: Option<f64>,
-    /// Whether the capacity is a lower bound: the client was the limit, or no request failed and nothing else
-    /// is limited.
-    pub at_least: bool,
     /// The limiting resource.
     pub limited_by: LimitedBy,
     /// Response times over the rate, lowest rate first.
@@ -90,7 +92,7 @@ pub struct Capacity {
     pub overload: Option<Overload>,
     /// Factor by which the interval is widened on either side because windows are finite.
     #[serde(skip)]
-    pub(crate) bias: f64,
+    pub bias: f64,
 }
 
 /// Resource that limits a variant.
@@ -146,6 +148,9 @@ pub struct RatePoint {
     pub p90_us: Option<f64>,
     /// 99th percentile. `None` as for `p50_us`.
     pub p99_us: Option<f64>,
+    /// The figure of each limit of `design.slo`, in its order: microseconds, or a share of requests. `None`
+    /// as for `p50_us`.
+    pub slo: Vec<Option<f64>>,
     /// Share of requests that did not end in an expected response.
     pub failed_share: f64,
     /// Cores that the services used. `None` if the services are not visible.
@@ -154,7 +159,7 @@ pub struct RatePoint {
     pub held: Option<bool>,
     /// Whether the load generator or its connections were the bottleneck.
     #[serde(skip)]
-    is_limited: bool,
+    pub is_limited: bool,
 }
 
 /// An overload and the time after it.
@@ -239,15 +244,16 @@ impl Capacity {
     pub(crate) fn forget_figures(&mut self) {
         let Capacity {
             variant: _,
-            per_s,
-            interval,
+            capacity_per_s,
+            at_least,
+            reached_per_s,
+            reached_interval,
             met_first,
             bracket,
             connections: _,
             erratic,
             saturated_per_s,
             saturated_cores,
-            at_least,
             limited_by,
             curve,
             breaks_at_per_s: _,
@@ -255,7 +261,8 @@ impl Capacity {
             overload,
             bias: _,
         } = self;
-        (*per_s, *interval, *met_first, *erratic, *overload) = (None, None, None, None, None);
+        (*capacity_per_s, *reached_per_s, *reached_interval) = (None, None, None);
+        (*met_first, *erratic, *overload) = (None, None, None);
         (*saturated_per_s, *saturated_cores, *bracket) = (None, None, [None; 2]);
         *seconds_for_five_percent = None;
         (*at_least, *limited_by) = (false, LimitedBy::Unknown);
@@ -295,15 +302,16 @@ impl Capacity {
             .or(erratic.map(|erratic| erratic.met_per_s));
         Capacity {
             variant: record.header.plan.variants[variant].name.clone(),
-            per_s: crossing.map(|crossing| crossing.per_s),
-            interval,
+            capacity_per_s: interval.map(|interval| interval.low),
+            at_least: searched.at_least(),
+            reached_per_s: crossing.map(|crossing| crossing.per_s),
+            reached_interval: interval,
             met_first: found.map(|found| found.clause.limit.to_string()),
             bracket,
             connections: connections(record, variant),
             erratic,
             saturated_per_s: at_limit(record, variant),
             saturated_cores: cores_at_limit(record, variant),
-            at_least: searched.at_least(),
             limited_by: searched.limited_by,
             curve: searched.curve.clone(),
             breaks_at_per_s: met.and_then(|per_s| breaks_below(record, variant, per_s * FAR_BELOW)),
@@ -311,12 +319,6 @@ impl Capacity {
             overload: overload(record, variant),
             bias: found.map_or(1.0, |of| widening(of.clause.limit_s, of.window_s)),
         }
-    }
-
-    /// The highest rate up to which the limits held at every measured rate. `None` if no capacity can be
-    /// stated.
-    pub fn holds_per_s(&self) -> Option<f64> {
-        Some(self.interval?.low)
     }
 
     /// Reports a variant whose limit breaks far below its capacity, which is then invalid.
@@ -328,9 +330,9 @@ impl Capacity {
         Some(Finding::void(Check::BreaksFarBelow, evidence, remedy).about([variant]))
     }
 
-    /// The point of the curve closest to a share of the rate that holds.
+    /// The point of the curve closest to a share of the capacity.
     pub fn near(&self, share: f64) -> Option<&RatePoint> {
-        let wanted = self.holds_per_s()? * share;
+        let wanted = self.capacity_per_s? * share;
         let far = |point: &&RatePoint| (point.per_s / wanted).ln().abs();
         let near = self.curve.iter().filter(|point| far(point) < 0.2);
         near.min_by(|one, other| far(one).total_cmp(&far(other)))
@@ -491,6 +493,19 @@ fn breaks_below(record: &Record, variant: usize, most_per_s: f64) -> Option<f64>
     broken.into_iter().reduce(f64::max)
 }
 
+/// Each limit of `design.slo` with its figure over the steps of the search at this rate, as in
+/// [`RatePoint::slo`].
+pub fn figures_at(record: &Record, variant: usize, per_s: f64) -> Vec<(Limit, f64)> {
+    let at_rate: Vec<&Slice> = slices(record, variant)
+        .filter(|slice| slice.kind == SliceKind::Probe && rate(slice) == Some(per_s))
+        .collect();
+    let figure = |clause: &LimitClause| Some((clause.limit, clause.figure(&at_rate)?));
+    clauses(&record.header.plan.design)
+        .iter()
+        .filter_map(figure)
+        .collect()
+}
+
 fn curve(record: &Record, variant: usize) -> Vec<RatePoint> {
     let clauses = clauses(&record.header.plan.design);
     let has_connections = has_connections(record, variant);
@@ -525,18 +540,14 @@ impl RatePoint {
     fn of(point: &[WindowShare<'_>], clauses: &[LimitClause], has_connections: bool) -> RatePoint {
         let slices: Vec<&Slice> = point.iter().map(|(.., slice)| *slice).collect();
         let outcome @ RequestOutcome { due, failed: _ } = outcome(&slices);
-        let quantile = |q: f64| {
-            let told = due as f64 * (1.0 - q) >= BEYOND_LEAST;
-            quantile_s(&slices, q)
-                .filter(|seconds| told && seconds.is_finite())
-                .map(|seconds| seconds * 1e6)
-        };
+        let quantile = |q: f64| quantile_us(&slices, q);
         RatePoint {
             per_s: mean(point.iter().map(|(_, rate, _)| *rate)).unwrap_or(0.0),
             requests: due,
             p50_us: quantile(0.5),
             p90_us: quantile(0.9),
             p99_us: quantile(0.99),
+            slo: clauses.iter().map(|of| of.figure(&slices)).collect(),
             failed_share: outcome.failed_share().unwrap_or(0.0),
             cores: cores(&slices),
             held: held(&slices, clauses),

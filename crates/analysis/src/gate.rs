@@ -7,7 +7,7 @@ use model::quantity::{count, many};
 use model::{Check, Grade, Quantity, RequestOutcome, Unfit};
 use plan::{Bound, GateEntry, Limit, LimitFigure, LimitSubject, LookRule, Metric};
 use record::{Counts, Record, Trial};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use stats::{Estimate, MeanInterval, Rule};
 
 use crate::comparison::ComparisonResult;
@@ -18,7 +18,7 @@ use crate::window::MeasuredWindow;
 use crate::{Capacity, Conclusion, Erratic, checks, rule};
 
 /// Result of a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
     /// The whole interval is on the right side of the limit.
@@ -302,7 +302,7 @@ impl Bench<'_> {
         if let Some(of) = capacity {
             // A capacity that the report does not state passes no limit.
             let holds = of
-                .holds_per_s()
+                .capacity_per_s
                 .ok_or_else(|| inconclusive(without_capacity(of)))?;
             return self
                 .estimated(metric, index)

@@ -141,7 +141,7 @@ fn simulate(case: &Case, runs: u64) -> (Vec<f64>, u64, f64, f64) {
         let record = finished(plan, seed, &mut Simulated::queueing(seed, &[case.queue]));
         let conclusion = analysis::conclude(&record);
         let found = &conclusion.capacities[0];
-        let (Some(per_s), Some(interval)) = (found.per_s, &found.interval) else {
+        let (Some(per_s), Some(interval)) = (found.reached_per_s, &found.reached_interval) else {
             continue;
         };
         errors.push((per_s / case.truth_per_s).ln());

@@ -6,7 +6,7 @@
 
 use crate::finding::{Finding, FindingCode};
 use crate::grade::Grade;
-use crate::quantity::{self, NONE, Quantity};
+use crate::quantity::{self, NONE, Quantity, Unit};
 
 /// A report, from top to bottom.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +32,8 @@ pub enum DocumentPart {
     Verdicts(Vec<QuestionAnswer>),
     /// Rows of names and figures.
     Table(Table),
+    /// Measured points with a limit.
+    Chart(Chart),
     /// Findings that qualify the answers, most severe first, and the command that explains them.
     Findings(Vec<Remark>, Option<String>),
     /// Named lines.
@@ -67,6 +69,9 @@ impl DocumentPart {
             DocumentPart::Heading(_, text) | DocumentPart::Paragraph(_, text) => text.is_empty(),
             DocumentPart::Answers(answers) | DocumentPart::Verdicts(answers) => answers.is_empty(),
             DocumentPart::Table(table) => table.rows.is_empty(),
+            DocumentPart::Chart(chart) => {
+                chart.series.iter().all(|series| series.points.is_empty())
+            }
             DocumentPart::Findings(findings, _) => findings.is_empty(),
             DocumentPart::Lines(lines) => lines.is_empty(),
             DocumentPart::Steps(steps) => steps.is_empty(),
@@ -228,6 +233,43 @@ impl NamedText {
             command: None,
         }
     }
+}
+
+/// A chart of measured points, with a limit on the vertical axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chart {
+    /// Content of the chart, without a full stop.
+    pub heading: String,
+    /// Unit of the horizontal axis.
+    pub across: Unit,
+    /// Unit of the vertical axis.
+    pub up: Unit,
+    /// The limit, and its text.
+    pub limit: (f64, String),
+    /// The series, in the order of their marks.
+    pub series: Vec<ChartSeries>,
+}
+
+/// Points of a chart with the same mark.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChartSeries {
+    /// Name in the legend. Empty if there is only one series.
+    pub name: String,
+    /// The points, in any order.
+    pub points: Vec<ChartPoint>,
+    /// Value on the horizontal axis that the report is about, and its text.
+    pub marked: Option<(f64, String)>,
+}
+
+/// A point of a chart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChartPoint {
+    /// Value on the horizontal axis.
+    pub across: f64,
+    /// Value on the vertical axis. May be infinite.
+    pub up: f64,
+    /// Whether the point is within all limits.
+    pub is_kept: bool,
 }
 
 /// A table.

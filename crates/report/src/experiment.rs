@@ -149,11 +149,9 @@ impl<'a> MeasuredRecord<'a> {
             0,
             DocumentPart::Answers(capacity::answers(record, conclusion)),
         );
-        blocks.extend(
-            capacity::curves(conclusion)
-                .into_iter()
-                .map(DocumentPart::Table),
-        );
+        blocks.extend(capacity::chart(record, conclusion).map(DocumentPart::Chart));
+        let curves = capacity::curves(record, conclusion).into_iter();
+        blocks.extend(curves.map(DocumentPart::Table));
         blocks.push(DocumentPart::Table(tables::variants(record, conclusion)));
         blocks.push(DocumentPart::Findings(
             remarks(&conclusion.findings),
@@ -348,13 +346,8 @@ impl MeasuredRecord<'_> {
             record, conclusion,
         )));
         blocks.extend(verdicts(record, conclusion));
-        if let [_] = conclusion.capacities.as_slice() {
-            blocks.extend(
-                capacity::curves(conclusion)
-                    .into_iter()
-                    .map(DocumentPart::Table),
-            );
-        } else if conclusion.comparisons.is_empty() && conclusion.capacities.is_empty() {
+        blocks.extend(capacity::chart(record, conclusion).map(DocumentPart::Chart));
+        if conclusion.comparisons.is_empty() && conclusion.capacities.is_empty() {
             blocks.push(DocumentPart::Table(tables::variants(record, conclusion)));
         }
         blocks.push(DocumentPart::Paragraph(

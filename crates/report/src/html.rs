@@ -12,9 +12,12 @@ use model::quantity::Unit;
 use model::text::{line as one_line, markup};
 
 use crate::axis::Axis;
+use crate::chart::chart_drawn;
 use crate::plot::{Ground, Plot};
 use crate::text::axis_of;
 
+/// Width of a chart in characters.
+const CHART_COLUMNS: usize = 90;
 const STYLE: &str = include_str!("html/page.css");
 
 /// The whole page.
@@ -30,11 +33,16 @@ pub fn html(document: &Document, plot: Option<&Plot>) -> String {
         .chain(picture)
         .chain(document.blocks.iter().map(block));
     let main: String = parts.collect();
+    let class = if plot.is_some() {
+        " class=\"plotted\""
+    } else {
+        ""
+    };
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src '{source}'\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>{STYLE}</style>\n\
-         <main>\n<h1>{title}</h1>\n{main}</main>\n</html>\n"
+         <main{class}>\n<h1>{title}</h1>\n{main}</main>\n</html>\n"
     )
 }
 
@@ -93,6 +101,14 @@ fn block(block: &DocumentPart) -> String {
         DocumentPart::Paragraph(tone, words) => paragraph(*tone, words),
         DocumentPart::Answers(answers) | DocumentPart::Verdicts(answers) => list(answers, answer),
         DocumentPart::Table(table) => self::table(table),
+        DocumentPart::Chart(chart) => {
+            let (heading, drawn) = chart_drawn(chart, CHART_COLUMNS);
+            format!(
+                "<h2>{}</h2>\n<pre>{}</pre>\n",
+                text(&heading),
+                markup(&drawn)
+            )
+        }
         DocumentPart::Findings(all, command) => {
             let why = command
                 .iter()
@@ -146,12 +162,14 @@ fn line(line: &NamedText) -> String {
 }
 
 fn table(table: &Table) -> String {
-    let aligned = |at: usize| {
-        if table.columns[at].fit == ColumnFit::Figure {
-            " class=\"figure\""
-        } else {
-            ""
-        }
+    let aligned = |at: usize| match table.columns[at].fit {
+        ColumnFit::Figure => " class=\"figure\"",
+        ColumnFit::Drawing => " class=\"drawing\"",
+        ColumnFit::Whole
+        | ColumnFit::Wrapped
+        | ColumnFit::CutEnd
+        | ColumnFit::CutStart
+        | ColumnFit::CutMiddle => "",
     };
     let columns = || 0..table.columns.len();
     let heading = |at: usize| format!("<th{}>{}", aligned(at), text(&table.columns[at].heading));

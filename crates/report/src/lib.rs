@@ -7,6 +7,7 @@ mod across;
 mod advice;
 mod axis;
 mod calibration;
+mod chart;
 mod csv;
 mod experiment;
 mod foreign;

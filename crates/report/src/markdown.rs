@@ -10,12 +10,16 @@ use model::document::{
 };
 use model::text::{capitalised, cut};
 
+use crate::chart::chart_drawn;
+
 /// Maximum number of characters of a text. Names and responses of services may be arbitrarily long.
 const TEXT_MAX: usize = 1_000;
 /// Maximum number of characters of a comment on GitHub.
 const CHARACTERS_MAX: usize = 65_536;
 /// Reserved for a section's note on omitted lines.
 const NOTE_MAX: usize = 120;
+/// Width of a chart, which is a code block.
+const CHART_COLUMNS: usize = 80;
 /// Minimum number of lines of a section while others are longer.
 const LINES_KEPT: usize = 25;
 
@@ -90,6 +94,13 @@ fn put(block: &DocumentPart, sections: &mut Vec<MarkdownSection>) {
             MarkdownSection::new("\n", answers.iter().map(answer))
         }
         DocumentPart::Table(table) => self::table(table),
+        // In one piece, because a code block without its end would swallow the rest.
+        DocumentPart::Chart(chart) => {
+            let (heading, drawn) = chart_drawn(chart, CHART_COLUMNS);
+            let drawn = drawn.replace('`', "'");
+            let block = format!("\n{}:\n\n```text\n{drawn}```\n", escaped(&heading));
+            MarkdownSection::new(block, [])
+        }
         DocumentPart::Findings(all, command) => {
             let command = command
                 .iter()

@@ -116,7 +116,7 @@ fn capacity_picture(of: &MeasuredRecord<'_>) -> Option<CapacityPicture> {
             BASE64_STANDARD.encode(plot.svg(ground))
         )
     };
-    let tables = capacity::curves(of.conclusion);
+    let tables = capacity::curves(of.record, of.conclusion);
     Some(CapacityPicture {
         told: plot.told(),
         light: address(Ground::Light),

@@ -531,13 +531,13 @@ impl PlotSheet {
         curve.told.iter().for_each(|text| self.small(text));
         let Capacity {
             curve: points,
-            interval,
+            reached_interval,
             at_least,
             ..
         } = &curve.of;
         // With only a lower bound, only the lower end is drawn.
-        let band = interval.filter(|_| !at_least);
-        let line = curve.of.holds_per_s();
+        let band = reached_interval.filter(|_| !at_least);
+        let line = curve.of.capacity_per_s;
         let highest = band.map(|interval| interval.high);
         let rates = points.iter().map(|point| point.per_s);
         let most = rates.chain(line).chain(highest).fold(0.0, f64::max) * ROOM;
@@ -596,9 +596,9 @@ impl PlotSheet {
         }
         self.y = bottom + 24.0;
         let vertical = match at_least {
-            true => "vertical line: the rate that holds at least",
+            true => "vertical line: the capacity, at least",
             false => {
-                "vertical line: the rate that holds; band: the 95 % interval of where the limit is reached"
+                "vertical line: the capacity; band: the 95 % interval of where the limit is reached"
             }
         };
         self.small(&format!(

@@ -14,6 +14,7 @@ use model::text::line as clean;
 use textwrap::core::display_width;
 
 use crate::axis::Axis;
+use crate::chart::chart_drawn;
 
 /// Maximum indentation of lines below a verdict, so that narrow terminals have room for them.
 const INDENT_MAX: usize = 24;
@@ -68,6 +69,10 @@ fn drawn(block: &DocumentPart, width: usize) -> String {
         DocumentPart::Answers(answers) => answers.iter().map(|of| answer(of, width)).collect(),
         DocumentPart::Verdicts(answers) => verdicts(answers, width),
         DocumentPart::Table(table) => table_drawn(table, width),
+        DocumentPart::Chart(chart) => {
+            let (heading, drawn) = chart_drawn(chart, width);
+            format!("{}\n{drawn}", styled(BOLD, &heading))
+        }
         DocumentPart::Findings(all, command) => {
             let told = all.iter().map(|remark| finding(remark, width));
             let more = |command| {

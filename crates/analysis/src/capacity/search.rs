@@ -97,6 +97,16 @@ impl LimitClause {
         Some(self.kept_by(slices)? < 1.0)
     }
 
+    /// The limited figure over these slices: microseconds, or a share of requests. `None` with too few
+    /// requests or responses.
+    pub(super) fn figure(&self, slices: &[&Slice]) -> Option<f64> {
+        if self.is_of_failures() {
+            outcome(slices).failed_share()
+        } else {
+            quantile_us(slices, self.q)
+        }
+    }
+
     /// Logarithm of L / p.
     fn headroom(&self, slices: &[&Slice]) -> Option<f64> {
         if self.is_of_failures() {
@@ -147,6 +157,15 @@ impl LimitClause {
             near.filter_map(|(rate, slice)| Some((rate / capacity, self.kept_by(&[slice])?)));
         slope(&points.collect::<Vec<_>>(), expected)
     }
+}
+
+/// Quantile of the time to a successful response, in microseconds. `None` with too few requests beyond it, or
+/// if fewer succeeded.
+pub(super) fn quantile_us(slices: &[&Slice], q: f64) -> Option<f64> {
+    let due = total(slices, |slice| slice.counts.due());
+    only_if(due as f64 * (1.0 - q) >= super::BEYOND_LEAST)?;
+    let seconds = quantile_s(slices, q).filter(|seconds| seconds.is_finite())?;
+    Some(seconds * 1e6)
 }
 
 /// Quantile of the time to a successful response, in seconds, over all due requests. Infinite if fewer

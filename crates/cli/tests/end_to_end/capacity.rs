@@ -147,10 +147,10 @@ fn the_capacity_of_a_queue_is_what_queueing_theory_says() {
     let report = said.ends(0).json();
     let found = &report["capacities"][0];
     // µ − ln(100) / 50 ms for a service of 1 ms. This machine is not idle.
-    let per_s = found["per_s"].as_f64().expect("a capacity");
+    let per_s = found["reached_per_s"].as_f64().expect("a capacity");
     assert!((650.0..1050.0).contains(&per_s), "{said}");
     assert!(
-        found["interval"]["low"].as_f64().expect("an interval") < 907.9,
+        found["capacity_per_s"].as_f64().expect("a capacity") < 907.9,
         "{said}"
     );
     place.is_quiet();

@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
-use analysis::capacity::{Pilot, at_limit_per_s, connections_wanted, next_rates};
-use model::quantity::rate as shown_rate;
+use analysis::capacity::{Pilot, at_limit_per_s, connections_wanted, figures_at, next_rates};
+use model::quantity::{Quantity, rate as shown_rate};
 use model::{ConnectionsChosen, Rate, SliceRequest};
-use plan::LimitFigure;
+use plan::{Limit, LimitFigure};
 use record::{Event, SliceKind};
 
 use super::Dispatcher;
@@ -176,7 +176,13 @@ impl Dispatcher<'_> {
             .iter()
             .map(ToString::to_string)
             .collect();
-        let (slo, name) = (slo.join(" and "), &self.plan.variants[variant].name);
+        let (slo, name) = (
+            slo.join(" and "),
+            match self.plan.variants.as_slice() {
+                [_] => "the service",
+                several => &several[variant].name,
+            },
+        );
         let why = match ends.map(|end| end.map(|tried| tried.rate)) {
             [Some(_), Some(_)] => return Ok(()),
             // If only failures are limited, and there are none, that is the result.
@@ -190,11 +196,18 @@ impl Dispatcher<'_> {
             {
                 return Ok(());
             }
-            [None, Some(rate)] => format!(
-                "{name} does not keep {slo} even at {}: it has no capacity within these limits; look at what it \
-                 does with `proofload load`, or allow more",
-                shown_rate(rate)
-            ),
+            [None, Some(rate)] => {
+                let figures = figures_at(record, variant, rate).into_iter();
+                let told = |(Limit { figure, .. }, value)| {
+                    let unit = figure.unit();
+                    format!(", {} {}", figure.name(), Quantity { value, unit })
+                };
+                format!(
+                    "no rate keeps {slo}: {name} breaks it even at {}{}; allow more than that, or make the service faster",
+                    shown_rate(rate),
+                    figures.map(told).collect::<String>()
+                )
+            }
             [Some(rate), None] => format!(
                 "{name} keeps {slo} at {} still, more than three times what its connections could do in closed loop: it is \
                  the connections that limit it; {}",

@@ -26,8 +26,8 @@ fn the_capacity_of_a_queue_is_found_and_its_interval_holds_it() {
         let conclusion = analysis::conclude(&record);
         let found = &conclusion.capacities[0];
         let (per_s, interval) = (
-            found.per_s.expect("a capacity"),
-            found.interval.expect("an interval"),
+            found.reached_per_s.expect("a capacity"),
+            found.reached_interval.expect("an interval"),
         );
         assert!(
             (per_s / TRUTH_PER_S).ln().abs() < 0.08,
@@ -81,7 +81,7 @@ fn rare_pauses_are_part_of_what_users_bear() {
         &mut Simulated::queueing(2, &[queue]),
     );
     let per_s = analysis::conclude(&record).capacities[0]
-        .per_s
+        .reached_per_s
         .expect("a capacity");
     assert!((per_s / 788.0).ln().abs() < 0.12, "{per_s}");
 }
@@ -96,7 +96,9 @@ fn a_gate_on_an_amount_has_the_interval_of_the_report() {
         &mut Simulated::queueing(4, &[QUEUE]),
     );
     let conclusion = analysis::conclude(&record);
-    let interval = conclusion.capacities[0].interval.expect("an interval");
+    let interval = conclusion.capacities[0]
+        .reached_interval
+        .expect("an interval");
     let gate = |limit: &str| {
         let limit = plan::limit(limit).expect("a limit");
         analysis::gated(
@@ -193,7 +195,7 @@ fn a_limit_that_is_exceeded_far_below_the_capacity_voids_it_unless_one_process_a
         conclusion.finding(Check::BreaksFarBelow),
     );
     assert!(
-        finding.is_some() && conclusion.is_void() && found.per_s.is_none(),
+        finding.is_some() && conclusion.is_void() && found.reached_per_s.is_none(),
         "{found:?}"
     );
     let breaks_at = found.breaks_at_per_s.expect("it is told");
@@ -239,7 +241,11 @@ fn a_limit_that_breaks_once_far_below_is_inconclusive() {
     let conclusion = analysis::conclude(&record);
     let found = &conclusion.capacities[1];
     assert_eq!(
-        (found.per_s, found.interval, conclusion.is_void()),
+        (
+            found.reached_per_s,
+            found.reached_interval,
+            conclusion.is_void()
+        ),
         (None, None, false),
         "{found:?}"
     );
@@ -308,7 +314,7 @@ fn a_service_without_failures_holds_at_least_what_was_tried() {
     let found = &conclusion.capacities[0];
     assert!(found.at_least && !conclusion.is_void(), "{found:?}");
     assert!(
-        (850.0..1050.0).contains(&found.per_s.expect("a capacity")),
+        (850.0..1050.0).contains(&found.reached_per_s.expect("a capacity")),
         "{found:?}"
     );
 }
@@ -423,7 +429,7 @@ fn a_slow_service_without_failures_keeps_a_limit_on_them() {
         (&EndReason::Measured, Some("p99 < 50ms"))
     );
     assert!(
-        (70.0..140.0).contains(&found.per_s.expect("a capacity")),
+        (70.0..140.0).contains(&found.reached_per_s.expect("a capacity")),
         "{found:?}"
     );
 }
@@ -466,7 +472,7 @@ fn what_is_shed_counts_as_never_answered() {
     assert_eq!(found.met_first.as_deref(), Some("failed < 0.1%"));
     assert!(!conclusion.is_void(), "{:?}", conclusion.findings);
     assert!(
-        (0.6..0.88).contains(&(found.per_s.expect("a capacity") / 1000.0)),
+        (0.6..0.88).contains(&(found.reached_per_s.expect("a capacity") / 1000.0)),
         "{found:?}"
     );
 }
@@ -486,7 +492,7 @@ fn without_time_for_four_processes_there_is_a_bracket_and_a_budget_that_would_do
         panic!("{found:?}")
     };
     assert!(
-        found.per_s.is_none() && 500.0 < kept && kept < broken && broken < 1300.0,
+        found.reached_per_s.is_none() && 500.0 < kept && kept < broken && broken < 1300.0,
         "{found:?}"
     );
     let record = finished(
@@ -513,7 +519,7 @@ fn a_limit_that_is_never_kept_ends_the_run_with_that() {
         panic!("{:?}", reason(&record))
     };
     assert!(
-        why.contains("does not keep p99 < 50ms even at 1.00/s"),
+        why.contains("no rate keeps p99 < 50ms: the service breaks it even at 1.00/s"),
         "{why}"
     );
 }

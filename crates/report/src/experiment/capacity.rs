@@ -1,61 +1,74 @@
-//! Capacities of variants, in words and as a table of response times over the rate. The wording is the same
-//! in all places.
+//! Capacities of variants: in words, as a chart, and as a table of response times over the rate. The wording is
+//! the same in all places.
 
 use analysis::{Capacity, Conclusion, Erratic, LimitedBy, RatePoint};
-use model::document::{Cell, QuestionAnswer, Table, Tone};
+use model::Unit;
+use model::document::{Cell, Chart, ChartPoint, ChartSeries, QuestionAnswer, Table, Tone};
 use model::quantity::{Quantity, count, many, rate, share, small_share, span, three_digits};
-use plan::Limit;
+use plan::{Limit, LimitFigure};
 use record::{EndReason, Record};
 
 use super::answer::VOID;
+use crate::chart::SERIES_MAX;
 
-/// The rate that holds, in words, and whether there is one.
-fn holds(record: &Record, of: &Capacity) -> (bool, String) {
-    let limits: Vec<String> = record
-        .header
-        .plan
-        .design
-        .slo
-        .iter()
-        .map(Limit::to_string)
-        .collect();
-    let slo = limits.join(" and ");
-    match (of.holds_per_s(), of.erratic, of.bracket) {
-        (Some(per_s), ..) if of.at_least => (true, format!("at least {} with {slo}", rate(per_s))),
-        (Some(per_s), ..) => (true, format!("{} with {slo}", rate(per_s))),
-        (
-            _,
-            Some(Erratic {
-                broke_per_s,
-                met_per_s,
-                ..
-            }),
-            _,
-        ) => (
-            false,
-            format!(
-                "{slo} broke at {}, yet held up to about {}",
-                rate(broke_per_s),
-                rate(met_per_s)
-            ),
+/// A rate in words, as users count.
+fn requests(per_s: f64) -> String {
+    format!("{} requests/s", rate(per_s).trim_end_matches("/s"))
+}
+
+/// The limits, as the user wrote them.
+fn slo(record: &Record) -> String {
+    let limits = record.header.plan.design.slo.iter().map(Limit::to_string);
+    limits.collect::<Vec<_>>().join(" and ")
+}
+
+/// Tone and word of the verdict.
+fn verdict(of: &Capacity) -> (Tone, &'static str) {
+    match (of.capacity_per_s, of.erratic, of.bracket) {
+        (Some(_), ..) => (Tone::Good, "holds"),
+        (None, None, [None, Some(_)]) => (Tone::Bad, "nothing holds"),
+        _ => (Tone::Doubtful, "inconclusive"),
+    }
+}
+
+/// The capacity in words, or what is known instead.
+fn holds(record: &Record, of: &Capacity) -> String {
+    let slo = slo(record);
+    let erratic = of
+        .erratic
+        .map(|of| [of.broke_per_s, of.met_per_s].map(rate));
+    match (of.capacity_per_s, erratic, of.bracket) {
+        (Some(per_s), ..) if of.at_least => {
+            format!("at least {} keep {slo}", requests(per_s))
+        }
+        (Some(per_s), ..) => format!("at most {} keep {slo}", requests(per_s)),
+        (_, Some([broke, met]), _) => {
+            format!("{slo} broke at {broke}, yet held up to about {met}")
+        }
+        (_, _, [Some(kept), Some(broken)]) => format!(
+            "between {} and {} keep {slo}; a number takes more processes",
+            rate(kept).trim_end_matches("/s"),
+            requests(broken)
         ),
-        (_, _, [Some(kept), Some(broken)]) => (
-            false,
+        (_, _, [Some(kept), None]) => {
             format!(
-                "between {} and {} with {slo}: without an interval",
-                rate(kept),
-                rate(broken)
-            ),
-        ),
-        (_, _, [Some(kept), None]) => (false, format!("at least {} with {slo}", rate(kept))),
-        (_, _, [None, Some(broken)]) => (false, format!("less than {} with {slo}", rate(broken))),
-        (_, _, [None, None]) => (false, "nothing was measured".to_owned()),
+                "at least {} keep {slo}: it broke at no rate",
+                requests(kept)
+            )
+        }
+        (_, _, [None, Some(broken)]) => {
+            format!("{slo} broke at every rate, from {} on", rate(broken))
+        }
+        (_, _, [None, None]) => "nothing was measured".to_owned(),
     }
 }
 
 /// The rate at which the first limit is reached, with its interval. `None` if only a lower bound is known.
 fn reached(of: &Capacity) -> Option<String> {
-    let (per_s, interval) = of.per_s.zip(of.interval).filter(|_| !of.at_least)?;
+    let (per_s, interval) = of
+        .reached_per_s
+        .zip(of.reached_interval)
+        .filter(|_| !of.at_least)?;
     let low = rate(interval.low);
     let (low, high) = (low.trim_end_matches("/s"), rate(interval.high));
     Some(format!("{} (95 % CI {low} to {high})", rate(per_s)))
@@ -63,14 +76,13 @@ fn reached(of: &Capacity) -> Option<String> {
 
 /// The capacity as a sentence.
 fn held(record: &Record, of: &Capacity) -> String {
-    let (is_known, detail) = holds(record, of);
-    let reached = reached(of).map(|reached| format!("; the limit is reached at about {reached}"));
-    let word = match of.erratic {
-        _ if is_known => "holds ",
-        Some(_) => "inconclusive: ",
-        None => "",
+    let word = if of.erratic.is_some() {
+        "inconclusive: "
+    } else {
+        ""
     };
-    format!("{word}{detail}{}", reached.unwrap_or_default())
+    let reached = reached(of).map(|reached| format!("; the limit is reached at about {reached}"));
+    format!("{word}{}{}", holds(record, of), reached.unwrap_or_default())
 }
 
 /// The sentence with the variant's name.
@@ -97,16 +109,12 @@ pub(crate) fn lines(
 /// Capacity of each variant.
 pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<QuestionAnswer> {
     let answer = |(variant, of): (usize, &Capacity)| {
-        let (is_known, detail) = holds(record, of);
-        let (tone, word) = if is_known {
-            (Tone::Good, "holds")
-        } else {
-            (Tone::Doubtful, "inconclusive")
-        };
+        let (tone, word) = verdict(of);
+        let detail = holds(record, of);
         let alone = conclusion.capacities.len() == 1;
-        let notes = notes(record, variant, of)
+        let notes = too_short(record, of)
             .into_iter()
-            .chain(too_short(record))
+            .chain(notes(record, variant, of))
             .collect();
         QuestionAnswer {
             notes,
@@ -132,13 +140,16 @@ pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<QuestionA
 }
 
 /// Why there is no interval, and what to do.
-fn too_short(record: &Record) -> Option<String> {
-    let EndReason::BudgetTooSmall { needed_s } = record.end()? else {
-        return None;
-    };
-    Some(format!(
-        "an interval takes four processes: --budget {needed_s}s or more"
-    ))
+fn too_short(record: &Record, of: &Capacity) -> Option<String> {
+    match record.end()? {
+        EndReason::BudgetTooSmall { needed_s } => Some(format!(
+            "an interval takes four processes: --budget {needed_s}s or more"
+        )),
+        EndReason::BudgetSpent if of.curve.is_empty() => {
+            Some("the budget was over before a rate was tried: allow a larger --budget".to_owned())
+        }
+        _ => None,
+    }
 }
 
 /// The capacity in one sentence, if nothing is compared. `None` if capacity is not measured.
@@ -157,55 +168,48 @@ pub(super) fn sentence(record: &Record, conclusion: &Conclusion) -> Option<Strin
 }
 
 fn notes(record: &Record, variant: usize, of: &Capacity) -> Vec<String> {
+    let reached = reached(of).map(|reached| format!("the limit is reached at about {reached}"));
     let half = of
         .near(0.5)
         .and_then(|point| Some((point.per_s, point.p99_us?)));
     let half = half.map(|(per_s, us)| {
         format!(
-            "at half of that ({}) p99 is {}",
+            "at half of the capacity ({}) p99 is {}",
             rate(per_s),
             Quantity::us(us)
         )
     });
-    let saturated = of.saturated_per_s.map(|per_s| {
-        let cores = of
-            .saturated_cores
-            .map(|cores| format!(", using {} cores", three_digits(cores)));
-        let limit = limit_of_service(of.limited_by).map(|limit| format!(", {limit}"));
-        format!(
-            "it saturates at {}{}{}",
-            rate(per_s),
-            cores.unwrap_or_default(),
-            limit.unwrap_or_default()
-        )
-    });
-    let first: Vec<String> = half.into_iter().chain(saturated).collect();
-    let first = (!first.is_empty()).then(|| first.join("; "));
+    let beside: Vec<String> = reached.into_iter().chain(half).collect();
+    let beside = (!beside.is_empty()).then(|| beside.join("; "));
     let longer = of.seconds_for_five_percent.filter(|_| !of.at_least);
     let longer = longer.map(|s| format!("±5 % would take about {}", span(s)));
-    let explained = [
-        meaning(record, variant, of),
+    let at_least = of.capacity_per_s.filter(|_| of.at_least);
+    let more = at_least.map(|_| format!("it may hold more: {}", why_at_least(record, variant, of)));
+    [
+        more,
+        nothing_held(record, of),
         of.erratic.map(|erratic| doubt(of, erratic)),
-    ];
-    explained
-        .into_iter()
-        .chain([first, overload(of), longer])
-        .flatten()
-        .collect()
+        saturation(of),
+        beside,
+        overload(of),
+        longer,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
-/// Meaning of the rate that holds, and why it may be higher.
-fn meaning(record: &Record, variant: usize, of: &Capacity) -> Option<String> {
-    of.holds_per_s()?;
-    let rest = match reached(of) {
-        Some(reached) => format!("the limit is reached at about {reached}"),
-        None => format!(
-            "the service may hold more: {}",
-            why_at_least(record, variant, of)
-        ),
-    };
+/// The limiting resource, and what the service does at its limit.
+fn saturation(of: &Capacity) -> Option<String> {
+    let per_s = of.saturated_per_s?;
+    let cores = of.saturated_cores.map(three_digits);
+    let cores = cores.map(|cores| format!(" with {cores} cores"));
+    let limit = limit_of_service(of.limited_by).map(|limit| format!("{limit}; "));
     Some(format!(
-        "at every rate measured up to that the limits held; {rest}"
+        "{}saturated at {}{}",
+        limit.unwrap_or_default(),
+        rate(per_s),
+        cores.unwrap_or_default()
     ))
 }
 
@@ -214,7 +218,7 @@ fn why_at_least(record: &Record, variant: usize, of: &Capacity) -> String {
     let plan = &record.header.plan;
     match of.limited_by {
         LimitedBy::Client => {
-            "the load generator was at its limit; give it processors of its own (--cpus separate), more threads (load.threads), or \
+            "the load generator was the limit; give it processors of its own (--cpus separate), more threads (load.threads), or \
              another machine"
                 .to_owned()
         }
@@ -242,9 +246,9 @@ fn limit_of_service(limit: LimitedBy) -> Option<&'static str> {
     match limit {
         LimitedBy::Cpu => Some("limited by the service's processors"),
         LimitedBy::Waiting => Some(
-            "limited by one thread of the service, or by what it waits for: its processors have time",
+            "limited by one thread of the service, or by what it waits for (its processors have time)",
         ),
-        LimitedBy::Unknown => Some("what limits it nobody sees from here"),
+        LimitedBy::Unknown => Some("the limiting resource is not visible from here"),
         LimitedBy::Client | LimitedBy::Connections => None,
     }
 }
@@ -265,26 +269,45 @@ fn doubt(of: &Capacity, erratic: Erratic) -> String {
     let p99 = p99
         .map(|us| format!(" (p99 {})", Quantity::us(us)))
         .unwrap_or_default();
-    let held = held_per_s.map(|held| {
-        format!(
-            "at every rate measured up to {} the limits held; ",
-            rate(held)
-        )
-    });
-    let why = match by_client {
-        true => {
-            "the load generator fell behind there, so this may be its own delay; repeat while the machine has nothing else to do"
-        }
-        false => {
-            "what misses the limit there does not follow the rate, as with pauses of the service or of the machine; repeat on a quiet \
-             machine or with a larger --budget, and if it stays allow more: a longer time, or p90"
-        }
+    let held = held_per_s.map(|held| format!("; up to {} the limits held", rate(held)));
+    let (what, why) = match by_client {
+        true => (
+            "repeat while the machine has nothing else to do",
+            "the load generator fell behind, so this may be its own delay",
+        ),
+        false => (
+            "repeat on a quiet machine or with a larger --budget; if it stays, allow a longer time, or p90",
+            "requests missed the limit for a reason that does not follow the rate, as with pauses of the service or of the machine",
+        ),
     };
     format!(
-        "{}at {}{p99} {why}",
-        held.unwrap_or_default(),
-        rate(broke_per_s)
+        "{what}: at {}{p99} {why}{}",
+        rate(broke_per_s),
+        held.unwrap_or_default()
     )
+}
+
+/// What to do if no rate held.
+fn nothing_held(record: &Record, of: &Capacity) -> Option<String> {
+    let ([None, Some(_)], None) = (of.bracket, of.erratic) else {
+        return None;
+    };
+    let limit = record.header.plan.design.slo.first()?;
+    let lowest = of.curve.first()?;
+    let seen = lowest.slo.first().copied().flatten();
+    let seen = seen.map(|value| {
+        let unit = limit.figure.unit();
+        let figure = limit.figure.name();
+        format!(
+            "; at {} {figure} was {}",
+            rate(lowest.per_s),
+            Quantity { value, unit }
+        )
+    });
+    Some(format!(
+        "allow more, or make the service faster{}",
+        seen.unwrap_or_default()
+    ))
 }
 
 fn overload(of: &Capacity) -> Option<String> {
@@ -305,32 +328,89 @@ fn overload(of: &Capacity) -> Option<String> {
     ))
 }
 
+/// The limit in the chart: the one that all variants meet first, or else the first on a response time.
+fn charted(record: &Record, conclusion: &Conclusion) -> usize {
+    let slo = &record.header.plan.design.slo;
+    let texts: Vec<Option<String>> = slo.iter().map(|limit| Some(limit.to_string())).collect();
+    let met = conclusion.capacities.iter().map(|of| &of.met_first);
+    let met = model::distinct(met.filter(|met| met.is_some()));
+    let first = || {
+        slo.iter()
+            .position(|limit| limit.figure != LimitFigure::Failed)
+    };
+    match met.as_slice() {
+        [only] => texts.iter().position(|text| text == *only),
+        _ => first(),
+    }
+    .unwrap_or(0)
+}
+
+/// The figure that the first limit bounds over the rate, with all variants in one chart. `None` without a
+/// measured rate, or with too many variants.
+pub(super) fn chart(record: &Record, conclusion: &Conclusion) -> Option<Chart> {
+    let all = &conclusion.capacities;
+    let at = charted(record, conclusion);
+    let limit = record.header.plan.design.slo.get(at)?;
+    let series = |of: &Capacity| ChartSeries {
+        name: if all.len() == 1 {
+            String::new()
+        } else {
+            of.variant.clone()
+        },
+        points: of
+            .curve
+            .iter()
+            .filter_map(|point| charted_point(point, at))
+            .collect(),
+        marked: of.capacity_per_s.map(|per_s| (per_s, rate(per_s))),
+    };
+    let series: Vec<ChartSeries> = all.iter().map(series).collect();
+    let is_shown = series.len() <= SERIES_MAX && series.iter().any(|of| !of.points.is_empty());
+    is_shown.then(|| Chart {
+        heading: format!("{} over requests per second", limit.figure.name()),
+        across: Unit::PerS,
+        up: limit.figure.unit(),
+        limit: (limit.bound.value(), limit.to_string()),
+        series,
+    })
+}
+
+/// `None` if it is not known whether the limits held. Without a value they broke.
+fn charted_point(point: &RatePoint, at: usize) -> Option<ChartPoint> {
+    let is_kept = point.held?;
+    let up = *point.slo.get(at)?;
+    Some(ChartPoint {
+        across: point.per_s,
+        up: if is_kept {
+            up?
+        } else {
+            up.unwrap_or(f64::INFINITY)
+        },
+        is_kept,
+    })
+}
+
 /// Response times over the rate, a table for each variant.
-pub(crate) fn curves(conclusion: &Conclusion) -> Vec<Table> {
+pub(crate) fn curves(record: &Record, conclusion: &Conclusion) -> Vec<Table> {
     let alone = conclusion.capacities.len() == 1;
+    let others = other_quantiles(record);
     let curve = |of: &Capacity| {
         let of_whom = if alone {
             String::new()
         } else {
             format!(" of {}", of.variant)
         };
-        let figures = [
-            "rate",
-            "of what holds",
-            "limits",
-            "p50",
-            "p90",
-            "p99",
-            "failed",
-            "cores",
-            "requests",
-        ];
+        let names = others.iter().map(|(_, name)| *name);
+        let figures = ["rate", "of capacity", "limits", "p50", "p90", "p99"];
+        let figures = figures.into_iter().chain(names);
+        let figures = figures.chain(["failed", "cores", "requests"]);
         let mut table = Table::of_figures(
             format!("Response times{of_whom} over the rate"),
             [],
             figures,
         );
-        of.curve.iter().for_each(|point| table.push(row(of, point)));
+        let row = |point| row(of, point, &others);
+        of.curve.iter().for_each(|point| table.push(row(point)));
         table
     };
     // An invalid capacity has none.
@@ -342,17 +422,29 @@ pub(crate) fn curves(conclusion: &Conclusion) -> Vec<Table> {
         .collect()
 }
 
-fn row(of: &Capacity, point: &RatePoint) -> Vec<Cell> {
+/// Limited quantiles that the table does not have anyway, by their place in the SLO.
+pub(super) fn other_quantiles(record: &Record) -> Vec<(usize, &'static str)> {
+    let slo = record.header.plan.design.slo.iter().enumerate();
+    let name = |(at, limit): (usize, &Limit)| {
+        let metric = limit.figure.metric()?;
+        let is_other = !["p50", "p90", "p99"].contains(&metric.name());
+        is_other.then(|| (at, metric.name()))
+    };
+    slo.filter_map(name).collect()
+}
+
+fn row(of: &Capacity, point: &RatePoint, others: &[(usize, &str)]) -> Vec<Cell> {
     let time = |us: Option<f64>| Cell::figure(us.map(Quantity::us));
     let failed = if point.failed_share > 0.0 {
         small_share(point.failed_share)
     } else {
         "0".to_owned()
     };
-    vec![
+    let others = others.iter().map(|(at, _)| time(point.slo[*at]));
+    let mut cells = vec![
         Cell::Figure(Quantity::per_s(point.per_s)),
         Cell::optional(
-            of.holds_per_s()
+            of.capacity_per_s
                 .map(|per_s| share((point.per_s / per_s * 100.0).round() / 100.0)),
         ),
         Cell::optional(
@@ -363,8 +455,12 @@ fn row(of: &Capacity, point: &RatePoint) -> Vec<Cell> {
         time(point.p50_us),
         time(point.p90_us),
         time(point.p99_us),
+    ];
+    cells.extend(others);
+    cells.extend([
         Cell::text(failed),
         Cell::optional(point.cores.map(three_digits)),
         Cell::Figure(Quantity::count(point.requests)),
-    ]
+    ]);
+    cells
 }

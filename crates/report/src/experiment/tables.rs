@@ -12,6 +12,7 @@ use plan::{Factor, Metric, Pacing};
 use record::{Block, Record};
 
 use super::answer::{VOID, effect_word, judged_by};
+use super::capacity;
 use crate::csv::{self, CsvRows, unit_name};
 
 /// From this number of requests, no failure is informative: with 95 % confidence fewer than 0.13 % fail.
@@ -433,12 +434,15 @@ pub(super) fn figures(record: &Record, conclusion: &Conclusion) -> CsvRows {
             .flat_map(|of| &of.curve)
         {
             let failed = (of.failed_share * of.requests as f64).round() as u64;
-            for figure in [
+            let limited = capacity::other_quantiles(record).into_iter();
+            let limited = limited.map(|(at, name)| (name, Unit::Us, of.slo[at]));
+            let figures = [
                 ("p50", Unit::Us, of.p50_us),
                 ("p90", Unit::Us, of.p90_us),
                 ("p99", Unit::Us, of.p99_us),
                 ("cores", Unit::Number, of.cores),
-            ] {
+            ];
+            for figure in figures.into_iter().chain(limited) {
                 put(fields(None, figure, (of.requests, failed)), Some(of.per_s));
             }
         }

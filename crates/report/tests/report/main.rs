@@ -5,6 +5,7 @@ use textwrap::core::display_width;
 
 mod across;
 mod brief;
+mod capacity;
 mod conclusions;
 mod csv;
 #[path = "../../../explain/tests/explained/mod.rs"]
