@@ -191,7 +191,7 @@ impl Noise {
 }
 
 impl BudgetReach {
-    fn of(budget_s: f64, pace: BlockPace, sd_log: f64) -> BudgetReach {
+    pub(crate) fn of(budget_s: f64, pace: BlockPace, sd_log: f64) -> BudgetReach {
         let later_s = budget_s - (pace.first_block_s - pace.block_s).max(0.0);
         let fit = (later_s / pace.block_s)
             .floor()

@@ -13,6 +13,7 @@ mod failure;
 mod gate;
 mod metric;
 mod rule;
+mod sensitivity;
 mod sums;
 mod throughput;
 mod trend;
@@ -44,6 +45,7 @@ pub use metric::{Series, metrics, series};
 use model::Metric;
 pub use model::{Check, Finding, Grade, Unit};
 pub use rule::{BlockPace, POWER, blocks_to_find, budget_s, rule, rule_of};
+pub use sensitivity::{NoiseCounters, Sensitivity, SensitivitySource};
 pub use throughput::{per_core, throughput_per_s, waiting_variants};
 pub use trend::{
     Dated, ExperimentTrend, LineOf, RecordRun, Shifted, TREND_SEED, TrendLine, TrendPoint,

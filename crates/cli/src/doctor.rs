@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use analysis::Calibration;
+use analysis::{Calibration, NoiseCounters, Sensitivity};
 use clap::{Args, Subcommand};
 use machine::{Facts, Granted, Probed, Storage};
 use plan::{Overrides, Plan};
@@ -16,7 +16,7 @@ use crate::exit::{self, CliError};
 use crate::experiment::Experiment;
 use crate::flags::{OutFlag, SeedFlag, YesFlag};
 use crate::preflight;
-use crate::print::{self, FormArgs};
+use crate::print::{self, AmountArgs, FormArgs};
 use crate::records::{claim, newest_named, root};
 
 /// Programs that the shipped experiments start.
@@ -32,6 +32,8 @@ pub struct DoctorArgs {
     what: Option<DoctorCommand>,
     #[command(flatten)]
     form: FormArgs,
+    #[command(flatten)]
+    amount: AmountArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -44,6 +46,8 @@ enum DoctorCommand {
 }
 
 const AFTER_HELP: &str = "\
+The first line is the difference in throughput that comparisons of two variants find in 8 of 10 runs: from a calibration or earlier records of this machine, or else estimated from its counters. Below is what can be improved; -v lists all checks.
+
 For one second it is idle and sees what other programs use; for another it repeats the same work and sees how evenly that goes. Leave the machine alone meanwhile. The commands that it shows are for you to run (most as root); a restart undoes most of them.
 
 warning: disturbs measurements; fix it first, or expect wrong figures and wide intervals
@@ -71,8 +75,9 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
         facts: &facts,
         hazards: &hazards,
         calibration,
+        sensitivity: sensitivity(&facts, calibration.map(|(_, calibration)| calibration)),
     };
-    print::report(&surveyed, args.form.form(), None)?;
+    print::result(&surveyed, args.form.form(), args.amount)?;
     Ok(0)
 }
 
@@ -98,13 +103,42 @@ fn ask(facts: &Facts) -> Probed {
     }
 }
 
+/// The difference that this machine can show: from the calibration, or else from the newest records, or else
+/// from the counters.
+fn sensitivity(facts: &Facts, calibration: Option<&Calibration>) -> Sensitivity {
+    let records: Vec<Record> = newest_named(|_| true)
+        .map(|(_, record)| record)
+        .filter(|record| calibration.is_none() && is_here(record, facts))
+        .filter(|record| !analysis::conclude(record).is_void())
+        .collect();
+    let measured = calibration.and_then(Sensitivity::of_calibration);
+    measured
+        .or_else(|| Sensitivity::of_records(&records))
+        .unwrap_or_else(|| Sensitivity::of_counters(counters(facts)))
+}
+
+fn counters(facts: &Facts) -> NoiseCounters {
+    let watched = facts.watched.as_ref();
+    let processors = facts.processors.online.unwrap_or(1) as f64;
+    NoiseCounters {
+        work_cv: watched.and_then(|of| of.spin).map_or(0.0, |spin| spin.cv),
+        steal_share: watched.map_or(0.0, |of| of.steal_share),
+        others_share: watched.map_or(0.0, |of| of.others / processors),
+    }
+}
+
+/// Whether a record was measured on this machine.
+fn is_here(record: &Record, facts: &Facts) -> bool {
+    let then = &record.header.environment;
+    then.cpu_model == facts.processors.model && then.kernel == facts.host.kernel
+}
+
 /// The newest valid calibration among the records of this machine.
 fn calibration(facts: &Facts) -> Option<(Record, Calibration)> {
     newest_named(|name| name.contains("-calibration-")).find_map(|(_, record)| {
-        let (then, plan) = (&record.header.environment, &record.header.plan);
-        let is_here = then.cpu_model == facts.processors.model && then.kernel == facts.host.kernel;
+        let plan = &record.header.plan;
         // Only a calibration has two variants without factors.
-        let is_one = is_here && plan.factors.is_empty() && plan.variants.len() == 2;
+        let is_one = is_here(&record, facts) && plan.factors.is_empty() && plan.variants.len() == 2;
         let is_sound = is_one && !analysis::conclude(&record).is_void();
         let calibration = Calibration::of(&record).filter(|_| is_sound)?;
         Some((record, calibration))

@@ -332,7 +332,7 @@ fn others(facts: &Facts) -> HazardResult {
     }
     let remedy = "it takes time and caches from generator and services, and comes and goes as it likes; end it, or wait until the \
                   machine is quiet";
-    told(grade, evidence, remedy)
+    told(grade, evidence, by(remedy, "top -o %CPU"))
 }
 
 fn spin(facts: &Facts) -> HazardResult {

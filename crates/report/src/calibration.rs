@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Calibration, Conclusion, Copies, Noise};
+use analysis::{Calibration, Conclusion, Copies, Noise, Sensitivity, SensitivitySource};
 use machine::{Facts, Hazard};
 use model::Grade;
-use model::quantity::{decimal, interval_told, many, share, signed, span, with_sign};
+use model::quantity::{count, decimal, interval_told, many, share, signed, span, with_sign};
 use plan::Plan;
 use record::Record;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::experiment::answer::forecast;
 use crate::form::Report;
 use crate::validity::explained_by;
 use model::document::{
-    Cell, Column, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Table, Tone,
+    Cell, Column, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Remark, Table, Tone,
 };
 
 /// Standard deviations of the correlation of independent blocks beyond which it counts as real.
@@ -293,18 +293,44 @@ pub struct Surveyed<'a> {
     pub facts: &'a Facts,
     /// Hazards, most severe first.
     pub hazards: &'a [Hazard],
-    /// A calibration that was made on it. Only a calibration shows how precise measurements on a machine are.
+    /// A calibration that was made on it.
     pub calibration: Option<(&'a Record, &'a Calibration)>,
+    /// The difference that comparisons on it can show.
+    pub sensitivity: Sensitivity,
 }
 
 impl Report for Surveyed<'_> {
     fn document(&self) -> Document {
         let hazards = DocumentPart::Findings(self.hazards.iter().map(Into::into).collect(), None);
-        Document::new(self.title(), [hazards, self.expected()])
+        Document::new(self.title(), [self.basis(), hazards, self.expected()])
+    }
+
+    /// What can be improved.
+    fn brief(&self) -> Document {
+        let improvable = |hazard: &&Hazard| match hazard.grade {
+            Grade::Invalid | Grade::Warning => true,
+            Grade::Note => hazard.remedy.command.is_some(),
+            Grade::Fine => false,
+        };
+        let shown: Vec<Remark> = self
+            .hazards
+            .iter()
+            .filter(improvable)
+            .map(Into::into)
+            .collect();
+        let nothing = shown.is_empty().then(|| {
+            DocumentPart::Paragraph(Tone::Good, "There is nothing to improve here.".to_owned())
+        });
+        let rest = DocumentPart::Paragraph(Tone::Faint, self.rest(shown.len()));
+        let findings = DocumentPart::Findings(shown, None);
+        let blocks = [self.basis(), findings];
+        let blocks = blocks.into_iter().chain(nothing);
+        Document::new(self.title(), blocks.chain([rest, self.expected()]))
     }
 
     fn data(&self) -> Value {
         json!({
+            "sensitivity": self.sensitivity,
             "hazards": self.hazards.iter().map(hazard_json).collect::<Vec<_>>(),
             "facts": self.facts,
             "calibration": self.calibration.map(|(record, calibration)| json!({
@@ -317,30 +343,61 @@ impl Report for Surveyed<'_> {
 
 impl Surveyed<'_> {
     fn title(&self) -> String {
-        let of = |grade| {
-            self.hazards
-                .iter()
-                .filter(|hazard| hazard.grade == grade)
-                .count() as u64
-        };
-        let warnings = of(Grade::Warning);
-        let bad = if warnings == 0 {
-            "no warnings".to_owned()
+        let found = self.sensitivity.found.iter();
+        let found = found.filter_map(|of| Some((of.budget_s, of.difference?)));
+        let each: Vec<String> = found
+            .enumerate()
+            .map(|(at, (budget_s, difference))| {
+                let unit = if at == 0 { " minutes" } else { "" };
+                let minutes = (budget_s / 60.0).round() as u64;
+                format!("{} in {}{unit}", about(difference), count(minutes))
+            })
+            .collect();
+        match each.as_slice() {
+            [] => "This machine can show no difference within 8 minutes".to_owned(),
+            each => format!("This machine can show about {}", each.join(", ")),
+        }
+    }
+
+    /// What the first line is based on.
+    fn basis(&self) -> DocumentPart {
+        let is_disturbed = self.count(Grade::Warning) > 0;
+        let worse = if is_disturbed {
+            "; with the warnings below less, until they are gone"
         } else {
-            many(warnings, "warning")
+            ""
         };
-        let model = self
-            .facts
-            .processors
-            .model
-            .as_ref()
-            .map(|model| format!(" ({model})"))
-            .unwrap_or_default();
-        format!(
-            "This machine{model}: {bad}, {}, {} fine",
-            many(of(Grade::Note), "note"),
-            of(Grade::Fine)
-        )
+        let what = "smallest difference in throughput that 8 of 10 runs of two variants find";
+        let basis = match self.sensitivity.source {
+            SensitivitySource::Calibration => {
+                format!("measured with two copies of a service{worse}")
+            }
+            SensitivitySource::Records(records) => format!(
+                "from the variance of {} of this machine{worse}",
+                many(records as u64, "earlier record")
+            ),
+            SensitivitySource::Counters => {
+                "estimated from two seconds of its counters, without a service".to_owned()
+            }
+        };
+        DocumentPart::Paragraph(Tone::Plain, format!("({what}; {basis})"))
+    }
+
+    fn count(&self, grade: Grade) -> u64 {
+        let of_grade = self.hazards.iter().filter(|hazard| hazard.grade == grade);
+        of_grade.count() as u64
+    }
+
+    /// Counts of the checks that are not shown.
+    fn rest(&self, shown: usize) -> String {
+        let fine = self.count(Grade::Fine);
+        let notes = (self.hazards.len() - shown) as u64 - fine;
+        let notes = if notes == 0 {
+            String::new()
+        } else {
+            format!(", {} without a remedy", many(notes, "note"))
+        };
+        format!("{} fine{notes}: proofload doctor -v", many(fine, "check"))
     }
 
     /// How much equal services differed here, if it was measured.
@@ -352,7 +409,7 @@ impl Surveyed<'_> {
             },
         )) = self.calibration
         else {
-            let how = "To measure the smallest detectable difference: proofload doctor calibrate experiment.toml";
+            let how = "to measure it with your service: proofload doctor calibrate experiment.toml";
             return DocumentPart::Steps(vec![how.to_owned()]);
         };
         let noise = metrics
@@ -371,6 +428,12 @@ impl Surveyed<'_> {
             ),
         )])
     }
+}
+
+/// A difference to one digit: an estimate has no more.
+fn about(difference: f64) -> String {
+    let percent = difference * 100.0;
+    format!("{} %", decimal(percent, usize::from(percent < 0.95)))
 }
 
 /// A hazard in version 1 of the format.

@@ -7,11 +7,21 @@ fn this_machine_is_told_in_text_and_in_json() {
     let place = Place::new();
     let said = place.said(&["doctor"]);
     // Nothing was measured here, and there is no terminal for colours.
-    said.ends(0)
-        .prints(&["This machine", "processors: ", "proofload doctor calibrate"]);
+    said.ends(0).prints(&[
+        "This machine can show",
+        "estimated from two seconds of its counters",
+        "proofload doctor -v",
+        "proofload doctor calibrate",
+    ]);
     assert!(!said.out.contains('\x1b'), "{said}");
+    assert!(!said.out.contains("kernel: Linux"), "{said}");
+    place
+        .said(&["doctor", "-v"])
+        .ends(0)
+        .prints(&["processors: ", "kernel: Linux"]);
     let value = place.said(&["doctor", "--json"]).ends(0).json();
     assert_eq!(value["format"], 1);
+    assert_eq!(value["sensitivity"]["source"], "counters");
     let hazards = value["hazards"].as_array().expect("a list");
     let graded = |hazard: &serde_json::Value| {
         matches!(hazard["grade"].as_str(), Some("warning" | "note" | "fine"))

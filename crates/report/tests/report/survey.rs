@@ -1,5 +1,6 @@
 //! Text of a machine survey: stored machines on 80 columns, with invented observations.
 
+use analysis::{NoiseCounters, Sensitivity};
 use machine::{Busy, Facts, Granted, MachineWatched, Probed, Spin, Storage, Texts, hazards};
 use proofload_report::{Report, Surveyed};
 
@@ -50,13 +51,20 @@ fn facts(kept: &str) -> Facts {
 }
 
 fn text(facts: &Facts) -> String {
+    let watched = facts.watched.as_ref().expect("it was watched");
+    let counters = NoiseCounters {
+        work_cv: watched.spin.map_or(0.0, |spin| spin.cv),
+        steal_share: watched.steal_share,
+        others_share: watched.others / 2.0,
+    };
     let hazards = hazards(facts);
     let surveyed = Surveyed {
         facts,
         hazards: &hazards,
         calibration: None,
+        sensitivity: Sensitivity::of_counters(counters),
     };
-    let text = crate::plain(&surveyed, 80);
+    let text = crate::drawn(&surveyed.brief(), 80);
     let commands: Vec<&str> = hazards
         .iter()
         .filter_map(|hazard| hazard.remedy.command.as_deref())
@@ -71,6 +79,25 @@ fn text(facts: &Facts) -> String {
 fn machines_are_told_as_they_were() {
     insta::assert_snapshot!("a_virtual_machine", text(&facts(VIRTUAL)));
     insta::assert_snapshot!("a_container_with_a_quota", text(&facts(CONTAINER)));
+}
+
+#[test]
+fn a_quiet_machine_has_nothing_to_improve() {
+    let mut quiet = facts(VIRTUAL);
+    quiet.watched = Some(MachineWatched {
+        seconds: 1.8,
+        spin: Some(Spin {
+            pieces: 341,
+            median_us: 2340.0,
+            cv: 0.004,
+        }),
+        ..MachineWatched::default()
+    });
+    (quiet.host.steal_share, quiet.host.load_average) = (Some(0.0), Some(0.1));
+    quiet.asked.group_writable = Some(true);
+    quiet.asked.io_uring = None;
+    quiet.asked.programs.clear();
+    insta::assert_snapshot!("a_quiet_machine", text(&quiet));
 }
 
 #[test]
@@ -108,8 +135,19 @@ fn a_calibration_says_what_to_expect() {
         facts: &facts,
         hazards: &[],
         calibration: Some((&record, &calibration)),
+        sensitivity: Sensitivity::of_calibration(&calibration).expect("it has throughput"),
     };
     let text = crate::plain(&surveyed, 200);
+    assert!(text.contains("measured with two copies"), "{text}");
+    let earlier = Surveyed {
+        sensitivity: Sensitivity::of_records([&record]).expect("it compares"),
+        ..surveyed
+    };
+    let text = crate::plain(&earlier, 200);
+    assert!(
+        text.contains("variance of 1 earlier record of this machine"),
+        "{text}"
+    );
     let said = "differed from block to block by σ 2.05 % in throughput, over 14 blocks";
     assert!(text.contains(said), "{text}");
     assert_eq!(surveyed.data()["calibration"]["calibration"]["blocks"], 14);
