@@ -8,6 +8,7 @@
 //! changes files of the user.
 
 mod catalogue;
+mod lines;
 mod overlay;
 mod procedure;
 mod screening;
@@ -16,6 +17,7 @@ mod step;
 mod step_plan;
 
 pub use catalogue::{Catalogue, Chosen, Runtime, ServiceFacts, Wish};
+pub use lines::LineToWrite;
 pub use overlay::{LEVEL, experiment};
 pub use procedure::{SettingState, Tuning};
 pub use setting::{Keep, Setting, SettingChange, SettingLevel, tried};
@@ -25,13 +27,15 @@ pub use step::{
 };
 pub use step_plan::{StepConditions, StepTimes, on_ports_of, step_plan};
 
+/// Directives of nginx that compress instead of the service.
+const COMPRESSION: &str = "gzip on;\n            gzip_types *;\n            gzip_proxied any;\n            proxy_set_header Accept-Encoding \"\";";
+
 /// The service in front of others when nginx is tried.
 pub const NGINX: &str = "tune-nginx";
 
 /// Returns a template of an nginx configuration in front of a service. It optionally compresses instead of
 /// the service.
 pub fn nginx(service: &str, compresses: bool) -> String {
-    const COMPRESSION: &str = "gzip on;\n            gzip_types *;\n            gzip_proxied any;\n            proxy_set_header Accept-Encoding \"\";";
     let text =
         include_str!("tune/nginx.conf.tmpl").replace("{{SERVICE.", &format!("{{{{{service}."));
     text.replace("# COMPRESSION", if compresses { COMPRESSION } else { "" })

@@ -21,11 +21,11 @@ use model::Metric;
 use model::quantity::many;
 use record::{Record, RecordFolder};
 use report::history::{ListedRecord, RecordList, Short, Trended};
-use report::{ComparedRecords, Form};
+use report::{Advice, ComparedRecords, Form};
 
 use crate::exit::{CliError, SELF, USAGE, VOID};
-use crate::print::{self, FormArgs};
-use crate::records;
+use crate::print::{self, AmountArgs, FormArgs};
+use crate::{records, tunings};
 
 /// Default number of records in a list.
 const LIMIT: usize = 40;
@@ -102,7 +102,15 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<u8> {
 fn list(args: &ListArgs) -> anyhow::Result<u8> {
     let since = args.since.as_deref().map(since).transpose()?;
     let history = gathered()?;
-    if let Some(experiment) = &args.experiment {
+    let is_asked = |experiment: &str, created: &str| {
+        args.experiment
+            .as_deref()
+            .is_none_or(|name| name == experiment)
+            && since.as_deref().is_none_or(|since| created >= since)
+    };
+    let mut tunings = tunings::all();
+    tunings.retain(|kept| is_asked(&kept.advice.experiment_name, &kept.advice.created));
+    if let Some(experiment) = args.experiment.as_ref().filter(|_| tunings.is_empty()) {
         known(&history, experiment)?;
     }
     let all = marked(&history);
@@ -119,15 +127,22 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
     let is_text = *form == report::TEXT;
     let limit = args.limit.unwrap_or(if is_text { LIMIT } else { 0 });
     shown.truncate(if limit == 0 { found } else { limit });
-    if shown.is_empty() {
+    tunings.truncate(if limit == 0 { tunings.len() } else { limit });
+    let tunings: Vec<(&str, &Advice)> = tunings
+        .iter()
+        .map(|kept| (kept.name.as_str(), &kept.advice))
+        .collect();
+    let is_empty = shown.is_empty() && tunings.is_empty();
+    if is_empty {
         print::tell!("no record below {} fits", records::root().display());
     }
-    if is_text && shown.is_empty() {
+    if is_text && is_empty {
         return Ok(0);
     }
     print::report(
         &RecordList {
             records: &shown,
+            tunings: &tunings,
             hidden: found - shown.len(),
         },
         form,
@@ -145,6 +160,14 @@ fn is_of(listed: &ListedRecord<'_>, experiment: &str) -> bool {
 }
 
 fn show(args: &ShowArgs) -> anyhow::Result<u8> {
+    if let Some(folder) = records::tuning(&args.record) {
+        print::result(
+            &tunings::open(&folder)?,
+            args.form.form(),
+            AmountArgs::default(),
+        )?;
+        return Ok(0);
+    }
     let record = records::opened(&args.record)?;
     let short = Short {
         record: &record,

@@ -30,6 +30,7 @@ mod run;
 mod signals;
 mod surface;
 mod tune;
+mod tunings;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

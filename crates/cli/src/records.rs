@@ -21,6 +21,9 @@ const RECORDS: &str = "records";
 const VARIABLE: &str = "PROOFLOAD_RECORDS";
 /// Refers to the newest record.
 const LATEST: &str = "latest";
+/// File in a tuning's folder with its result, and the size that it must not exceed.
+pub const ADVICE: &str = "advice.json";
+pub const ADVICE_BYTES_MAX: u64 = 16 << 20;
 /// Maximum number of records that are opened in search of a suitable one.
 const OPENED_MAX: usize = 8;
 /// Maximum number of suggested names.
@@ -121,8 +124,29 @@ pub fn opened(asked: &Path) -> anyhow::Result<Record> {
 
 /// The path of a record, which need not be readable.
 pub fn found(asked: &Path) -> Result<PathBuf, CliError> {
+    found_among(asked, &["record.json"], || Shelf::of(root()))
+}
+
+/// The folder of a tuning, named like a record. `None` if a record is meant, or nothing is found.
+pub fn tuning(asked: &Path) -> Option<PathBuf> {
+    let shelf = || Shelf::with_tunings(root());
+    let found = found_among(asked, &["record.json", ADVICE], shelf).ok()?;
+    let folder = if found.is_file() {
+        folder_of(&found).to_owned()
+    } else {
+        found
+    };
+    let is_tuning = folder.join(ADVICE).is_file() && !folder.join("record.json").exists();
+    is_tuning.then_some(folder)
+}
+
+/// The path of a folder with one of these files.
+fn found_among(
+    asked: &Path,
+    files: &[&str],
+    shelf: impl Fn() -> Shelf,
+) -> Result<PathBuf, CliError> {
     let word = asked.to_str().filter(|word| !word.contains('/'));
-    let shelf = || Shelf::of(root());
     if let Some(word) = word.filter(|word| *word == LATEST || word.starts_with("latest~")) {
         return shelf().find(word);
     }
@@ -131,7 +155,7 @@ pub fn found(asked: &Path) -> Result<PathBuf, CliError> {
     } else {
         asked
     };
-    if folder.join("record.json").exists() {
+    if files.iter().any(|file| folder.join(file).exists()) {
         let other = word.map(|word| shelf().named(word)).transpose()?.flatten();
         return match other.filter(|other| !is_same(asked, other)) {
             Some(other) => Err(ambiguous(
@@ -246,6 +270,13 @@ struct RecordHead {
     plan: NamedRecord,
 }
 
+/// The needed part of a tuning's result.
+#[derive(Deserialize)]
+struct TuningHead {
+    created: String,
+    experiment_name: String,
+}
+
 #[derive(Deserialize)]
 struct NamedRecord {
     name: String,
@@ -263,6 +294,17 @@ impl Shelf {
             root: root.to_owned(),
             kept,
         }
+    }
+
+    /// Records and tunings.
+    fn with_tunings(root: &Path) -> Shelf {
+        let mut shelf = Shelf::of(root);
+        let folders = fs::read_dir(root).into_iter().flatten().flatten();
+        shelf.kept.extend(folders.filter_map(KeptRecord::of_tuning));
+        shelf
+            .kept
+            .sort_by_cached_key(|kept| Reverse((kept.order.clone(), kept.name.clone())));
+        shelf
     }
 
     /// The record with this name, or the newest of the experiment with this name.
@@ -402,6 +444,22 @@ impl KeptRecord {
             order,
             experiment,
         }
+    }
+
+    /// `None` if the folder is no tuning, or its result cannot be read.
+    fn of_tuning(folder: fs::DirEntry) -> Option<KeptRecord> {
+        let directory = folder.path();
+        let text = record::read_file(&directory.join(ADVICE), ADVICE_BYTES_MAX).ok()?;
+        let TuningHead {
+            created,
+            experiment_name,
+        } = serde_json::from_slice(&text).ok()?;
+        Some(KeptRecord {
+            name: folder.file_name().to_string_lossy().into_owned(),
+            directory,
+            order: (created, 0),
+            experiment: Some(experiment_name),
+        })
     }
 
     /// Whether it is a record of this experiment. `latest` matches every record. An unreadable record is

@@ -17,7 +17,7 @@ use report::{Audited, Form, FormOptions, MeasuredRecord, REPORT_PAGE};
 
 use crate::exit::{self, CliError};
 use crate::print::{self, AmountArgs, FormArgs};
-use crate::{explanation, records};
+use crate::{explanation, records, tunings};
 
 mod browser;
 
@@ -33,7 +33,7 @@ pub struct ReportArgs {
     /// A record, or files with the output of other load generators. `-` is stdin
     ///
     /// A record is its folder, `latest`, `latest~1` for the one before, its name, or an experiment's name for
-    /// its newest.
+    /// its newest. A tuning is named likewise.
     #[arg(value_name = "RECORD|FILE", default_value = "latest")]
     what: Vec<PathBuf>,
     #[command(flatten)]
@@ -103,11 +103,14 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
         let message = "--compare is about files of other tools, and this is a record";
         return Err(CliError::usage(message).hint(TWO).into());
     }
+    let tuning = records::tuning(what);
     if args.open {
-        return browser::open(&records::opened(what)?);
+        return match tuning {
+            Some(folder) => browser::open_tuning(&folder),
+            None => browser::open(&records::opened(what)?),
+        };
     }
-    let record = records::opened(what)?;
-    let (out, here) = (args.out.as_deref(), here());
+    let out = args.out.as_deref();
     let ground = if args.dark {
         Ground::Dark
     } else {
@@ -117,6 +120,10 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
         width: print::width_of(out),
         ground,
     };
+    if let Some(folder) = tuning {
+        return tunings::print(&folder, form, out, look);
+    }
+    let (record, here) = (records::opened(what)?, here());
     drawn_from(&record, |of| {
         let measured = MeasuredRecord {
             here: Some(&here),
@@ -185,10 +192,14 @@ fn here() -> MachineFingerprint {
     }
 }
 
-/// Whether a file is the output of another tool: neither a record's folder nor a file in one.
+/// Whether a file is the output of another tool: neither the folder of a record or tuning nor a file in one.
 fn is_foreign(path: &Path) -> bool {
     path == Path::new("-")
-        || path.exists() && !path.is_dir() && !path.with_file_name("record.json").is_file()
+        || path.exists()
+            && !path.is_dir()
+            && !["record.json", records::ADVICE]
+                .iter()
+                .any(|file| path.with_file_name(file).is_file())
 }
 
 /// Reads files of other tools, and prints the audit of all, or a comparison of two labels.

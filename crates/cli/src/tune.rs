@@ -42,7 +42,9 @@ Examples:
   What would be tried, and why not the rest:
     proofload tune 'node server.js' --list
 
-Settings are screened together: each is on in half of the trials (docs/tuning.md).";
+Settings are screened together: each is on in half of the trials (docs/tuning.md).
+
+Exit codes: 0 advice, also if nothing helps; 2 usage, or a budget that is too small; 3 the service does not start; 4 the service as it is, or the confirmation, is invalid; 130 interrupted.";
 
 const BUDGET: &str = "10m";
 /// From this budget on, a profile is taken first.
@@ -181,6 +183,7 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
         stop,
         seed,
         began: Instant::now(),
+        created: record::now(),
         number: 0,
         before: None,
         proposals: Vec::new(),
@@ -329,6 +332,8 @@ struct TuneRun<'a> {
     stop: Stop,
     seed: u64,
     began: Instant,
+    /// When it began, RFC 3339 in UTC.
+    created: String,
     /// Number of records so far.
     number: usize,
     /// The record of the unchanged service.
@@ -405,7 +410,7 @@ impl TuneRun<'_> {
         let advice = self.advice(&tuning, &chosen, interrupted, experiment, shares);
         self.print(&advice)?;
         unwritten.map_or(Ok(()), Err)?;
-        Ok(if interrupted { exit::INTERRUPTED } else { 0 })
+        Ok(advice.exit_code())
     }
 
     /// Runs the unchanged service: whether it works at all, and how long it warms up.
@@ -612,17 +617,19 @@ impl TuneRun<'_> {
         let command = self.base.plan.variants[0]
             .entry_service()
             .and_then(plan::Service::command);
+        let words = command.map_or(Vec::new(), |it| plan::masked_words(&it.command));
         report::Advice {
-            service: command.map_or(String::new(), |it| {
-                plan::command_line(plan::masked_words(&it.command))
-            }),
+            service: plan::command_line(words.clone()),
+            experiment_name: self.base.plan.name.clone(),
+            created: self.created.clone(),
+            command: print::shown_command(),
             ended: interrupted.then(|| "it was interrupted".to_owned()),
             seconds: self.began.elapsed().as_secs_f64(),
             folder: records::typed(&self.folder).display().to_string(),
             experiment,
             notes: notes.collect(),
             proposals: self.proposals.clone(),
-            ..report::Advice::of(tuning, &chosen.skipped)
+            ..report::Advice::of(tuning, &words, &chosen.skipped)
         }
     }
 

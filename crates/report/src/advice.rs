@@ -1,15 +1,15 @@
 //! Result of a tuning: settings to apply, their confirmed effect, and all other settings that were tried. As
 //! a document, and as JSON.
 
-use analysis::tune::{Confirmation, EffectEstimate, Keep, SettingState, Tuning};
+use analysis::tune::{Confirmation, EffectEstimate, Keep, LineToWrite, SettingState, Tuning};
 use analysis::{Outcome, Ruling};
-use model::Metric;
 use model::document::{
     Cell, Column, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Table, TableRow,
     Tone,
 };
 use model::quantity::{Quantity, change_alone, interval, many, share, span};
-use serde::Serialize;
+use model::{Metric, exit_code};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Report;
@@ -17,7 +17,7 @@ use crate::page::Ratio;
 use crate::plot::{self, Plot};
 
 /// Verdict about a setting.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Worth {
     /// To be applied.
@@ -47,7 +47,7 @@ impl Worth {
 }
 
 /// A setting, and its results.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TriedSetting {
     /// The setting.
     pub name: String,
@@ -57,8 +57,12 @@ pub struct TriedSetting {
     pub verdict: Worth,
     /// Its effect on the judged metric. All effects together hold with 95 % confidence.
     pub effect: Option<EffectEstimate>,
+    /// The lines that apply the level, as the user writes them.
+    pub lines: Vec<LineToWrite>,
     /// Its effect on peak memory, with the same confidence.
     pub memory: Option<EffectEstimate>,
+    /// Its effect on the limited response time, at a rate. `None` if none is limited, or it was not measured.
+    pub latency: Option<EffectEstimate>,
     /// Why it failed, was held back, or was not tried. Also the level that the figures belong to.
     pub why: Option<String>,
     /// Levels that were not tried, because the representative level did not help.
@@ -72,12 +76,14 @@ pub struct TriedSetting {
 }
 
 /// Confirmed effect of all chosen settings against the unchanged service, on fresh runs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Confirmed {
     /// Effect on the judged metric: ratio with its 95 % interval.
     pub effect: Option<EffectEstimate>,
     /// Effect on peak memory.
     pub memory: Option<EffectEstimate>,
+    /// Effect on the limited response time, at a rate.
+    pub latency: Option<EffectEstimate>,
     /// Prediction from the screening.
     pub predicted: Option<f64>,
     /// Whether the interval is on the good side of 1, and no limit is certainly broken. Only then is anything
@@ -90,7 +96,7 @@ pub struct Confirmed {
 }
 
 /// Result of a limit in the confirmation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LimitSeen {
     /// The limit as it was written.
     pub limit: String,
@@ -101,10 +107,18 @@ pub struct LimitSeen {
 }
 
 /// Result of a tuning.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
     /// The service.
     pub service: String,
+    /// Name of the experiment.
+    pub experiment_name: String,
+    /// When the tuning began, RFC 3339 in UTC.
+    pub created: String,
+    /// The command that made it, without secrets.
+    pub command: String,
+    /// The response time that a limit of `--keep` bounds, if any.
+    pub latency: Option<Metric>,
     /// The judged metric.
     pub metric: Metric,
     /// Whether throughput was judged per core-second.
@@ -134,9 +148,9 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// Creates the result of a tuning. The caller fills in the remaining fields. `skipped` are settings that
-    /// were not tried, with the reasons.
-    pub fn of(tuning: &Tuning, skipped: &[(String, String)]) -> Advice {
+    /// Creates the result of a tuning of a service with this command. The caller fills in the remaining fields.
+    /// `skipped` are settings that were not tried, with the reasons.
+    pub fn of(tuning: &Tuning, command: &[String], skipped: &[(String, String)]) -> Advice {
         let spec = &tuning.spec;
         let confirmed = tuning
             .confirmed
@@ -145,7 +159,7 @@ impl Advice {
         let advised = confirmed
             .as_ref()
             .map_or(Err("not confirmed on fresh runs"), Confirmed::advised);
-        let tried = (0..spec.settings.len()).map(|of| tried(tuning, of, advised));
+        let tried = (0..spec.settings.len()).map(|of| tried(tuning, command, of, advised));
         let skipped = skipped.iter().map(|(name, why)| TriedSetting {
             name: name.clone(),
             why: Some(why.clone()),
@@ -153,6 +167,10 @@ impl Advice {
         });
         Advice {
             service: String::new(),
+            experiment_name: String::new(),
+            created: String::new(),
+            command: String::new(),
+            latency: limited_latency(tuning),
             metric: spec.metric,
             per_core: tuning.per_core(),
             margin: spec.margin,
@@ -179,6 +197,42 @@ impl Advice {
         self.settings
             .iter()
             .filter(|tried| tried.verdict.is_chosen())
+    }
+
+    /// Whether nothing may be concluded: the confirmation, or all of the screening.
+    fn is_invalid(&self) -> bool {
+        match &self.confirmed {
+            Some(confirmed) => confirmed.effect.is_none(),
+            None => self.findable.is_none() && self.lost.is_some(),
+        }
+    }
+
+    /// The exit code of every command that prints it.
+    pub fn exit_code(&self) -> u8 {
+        if self.ended.is_some() {
+            exit_code::INTERRUPTED
+        } else if self.is_invalid() {
+            exit_code::VOID
+        } else {
+            0
+        }
+    }
+
+    /// Result in a few words, for lists.
+    pub fn in_short(&self) -> (Tone, String) {
+        let answer = self.answer();
+        let verdict = &answer.verdicts[0];
+        let effect = self
+            .confirmed
+            .as_ref()
+            .and_then(|confirmed| confirmed.effect);
+        let effect = effect
+            .as_ref()
+            .map(|known| format!(" {} {}", told(known).0, self.metric.name()));
+        (
+            verdict.tone,
+            format!("{}{}", verdict.word, effect.unwrap_or_default()),
+        )
     }
 
     /// Settings with this verdict.
@@ -231,8 +285,19 @@ fn minutes(seconds: f64) -> String {
     span((seconds / 60.0).ceil() * 60.0)
 }
 
+/// The first response time that a limit bounds.
+fn limited_latency(tuning: &Tuning) -> Option<Metric> {
+    let keep = tuning.spec.keep.iter().find(|keep| keep.is_latency());
+    keep?.figure.metric()
+}
+
 /// Results of a setting. `advised` is the verdict about the choice.
-fn tried(tuning: &Tuning, of: usize, advised: Result<Worth, &str>) -> TriedSetting {
+fn tried(
+    tuning: &Tuning,
+    command: &[String],
+    of: usize,
+    advised: Result<Worth, &str>,
+) -> TriedSetting {
     let spec = &tuning.spec;
     let setting = &spec.settings[of];
     let (chosen, screened) = (tuning.chosen[of], setting.screened + 1);
@@ -294,7 +359,9 @@ fn tried(tuning: &Tuning, of: usize, advised: Result<Worth, &str>) -> TriedSetti
         level: setting.level(level).to_owned(),
         verdict,
         effect,
+        lines: LineToWrite::all(&setting.levels[level - 1], command),
         memory: tuning.effect(of, Metric::PeakMemory),
+        latency: limited_latency(tuning).and_then(|metric| tuning.effect(of, metric)),
         why,
         untried_levels: (1..=setting.levels.len())
             .filter(|other| *other != screened && chosen == 0 && raced.is_none())
@@ -323,6 +390,7 @@ fn confirmed(tuning: &Tuning, seen: Option<&Confirmation>) -> Confirmed {
     Confirmed {
         effect: known(spec.metric),
         memory: known(Metric::PeakMemory),
+        latency: limited_latency(tuning).and_then(known),
         predicted: tuning.predicted(),
         holds: tuning.holds(),
         limits: spec.keep.iter().map(limit).collect(),
@@ -338,12 +406,17 @@ fn told(known: &EffectEstimate) -> (String, String) {
 
 impl Report for Advice {
     fn document(&self) -> Document {
-        self.drawn(self.table_of("tried besides", false), self.lines(true))
+        let tables = [
+            self.table_of("", true),
+            self.table_of("tried besides", false),
+        ];
+        self.drawn(tables.into(), self.lines(true))
     }
 
     /// One line for each verdict of the settings that are not chosen.
     fn brief(&self) -> Document {
-        self.drawn(DocumentPart::Lines(self.others_lines()), self.lines(false))
+        let others = DocumentPart::Lines(self.others_lines());
+        self.drawn(vec![self.undecided(), others], self.lines(false))
     }
 
     fn data(&self) -> Value {
@@ -419,6 +492,12 @@ const WORDS: [(Worth, Tone, &str, Outcome); 6] = [
     ),
 ];
 
+fn interval_cell(effect: Option<EffectEstimate>) -> Cell {
+    effect.map_or(Cell::Missing, |known| {
+        Cell::Interval(Quantity::ratio(known.ratio), Some((known.low, known.high)))
+    })
+}
+
 fn plotted(name: &str, outcome: Outcome, word: &str, known: &EffectEstimate) -> plot::PlotRow {
     let (value, between) = told(known);
     plot::PlotRow {
@@ -435,20 +514,83 @@ fn plotted(name: &str, outcome: Outcome, word: &str, known: &EffectEstimate) -> 
 }
 
 impl Advice {
-    fn drawn(&self, others: DocumentPart, lines: Vec<NamedText>) -> Document {
+    fn drawn(&self, others: Vec<DocumentPart>, lines: Vec<NamedText>) -> Document {
         let failed = self.of_worth(Worth::Failed).map(|tried| NamedText {
             tone: Tone::Bad,
             ..NamedText::new(tried.level.clone(), tried.why.clone().unwrap_or_default())
         });
-        let blocks = [
+        let answer = [
             DocumentPart::Answers(vec![self.answer()]),
-            self.table_of("", true),
-            others,
+            DocumentPart::Lines(self.to_write()),
+        ];
+        let rest = [
             DocumentPart::Lines(failed.collect()),
             DocumentPart::Lines(lines),
             DocumentPart::Steps(self.steps()),
         ];
+        let blocks = answer.into_iter().chain(others).chain(rest);
         Document::new(format!("What makes {} faster?", self.service), blocks)
+    }
+
+    /// What to change for each chosen setting, with its gain and its costs.
+    fn to_write(&self) -> Vec<NamedText> {
+        let each = |tried: &TriedSetting| {
+            let figure = |name: &str, known: Option<EffectEstimate>| {
+                known.map(|known| format!("{name} {}", change_alone(known.ratio, 0)))
+            };
+            let gain = tried.effect.as_ref().map(|known| {
+                let (value, between) = told(known);
+                format!("{} {value} ({between})", self.metric.row().title)
+            });
+            let latency = self
+                .latency
+                .map(|metric| figure(metric.name(), tried.latency));
+            let parts = [gain, figure("memory", tried.memory), latency.flatten()];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            let head = NamedText {
+                tone: Tone::Good,
+                ..NamedText::new("change", format!("{}: {}", tried.level, parts.join(", ")))
+            };
+            let lines = tried.lines.iter().map(|line| NamedText {
+                command: Some(line.text.clone()),
+                ..NamedText::new(line.place.clone(), "")
+            });
+            let cost =
+                (!tried.cost.is_empty()).then(|| NamedText::new("price", tried.cost.clone()));
+            [head]
+                .into_iter()
+                .chain(lines)
+                .chain(cost)
+                .collect::<Vec<_>>()
+        };
+        self.chosen().flat_map(each).collect()
+    }
+
+    /// Settings without a verdict, and the time that each needs.
+    fn undecided(&self) -> DocumentPart {
+        let columns = [
+            Column::text("undecided", ColumnFit::CutEnd),
+            Column::figure("so far"),
+            Column::figure("interval"),
+            Column::text("", ColumnFit::Drawing).spare(3),
+            Column::figure("needs"),
+        ];
+        let mut table = Table::new("", columns);
+        for tried in self.of_worth(Worth::Undecided) {
+            let (value, between) = tried.effect.as_ref().map(told).unzip();
+            table.push(vec![
+                Cell::text(tried.level.clone()),
+                Cell::optional(value),
+                Cell::optional(between),
+                interval_cell(tried.effect),
+                Cell::optional(
+                    tried
+                        .more_s
+                        .map(|more_s| format!("{} more", minutes(more_s))),
+                ),
+            ]);
+        }
+        DocumentPart::Table(table)
     }
 
     fn answer(&self) -> QuestionAnswer {
@@ -456,7 +598,7 @@ impl Advice {
             return QuestionAnswer::new(ended, Tone::Doubtful, "ended early", "");
         }
         let Some(confirmed) = &self.confirmed else {
-            if let (None, Some(lost)) = (self.findable, &self.lost) {
+            if let Some(lost) = self.lost.as_ref().filter(|_| self.is_invalid()) {
                 return QuestionAnswer::new(lost, Tone::Bad, "invalid", "");
             }
             let found = |least| {
@@ -465,16 +607,15 @@ impl Advice {
                     share(least)
                 )
             };
-            let (subject, found) = (
-                "none of these settings surely makes it faster",
-                self.findable.map(found),
-            );
-            return QuestionAnswer::new(
-                subject,
-                Tone::Same,
-                "nothing to set",
-                found.unwrap_or_default(),
-            );
+            let found = self.findable.map(found).unwrap_or_default();
+            let undecided = self.of_worth(Worth::Undecided).count();
+            if undecided > 0 {
+                let of = many(self.tried_count(), "setting");
+                let subject = format!("{undecided} of {of} may help or not: more time would tell");
+                return QuestionAnswer::new(subject, Tone::Doubtful, "undecided", found);
+            }
+            let subject = "none of these settings makes it faster: leave it as it is";
+            return QuestionAnswer::new(subject, Tone::Same, "nothing to set", found);
         };
         let Some(effect) = &confirmed.effect else {
             let why = confirmed
@@ -551,6 +692,10 @@ impl Advice {
             Column::figure("memory").spare(2),
         ];
         let mut table = Table::new(heading, columns);
+        let latency = self
+            .latency
+            .map(|metric| Column::figure(metric.name()).spare(2));
+        table.columns.extend(latency);
         for (verdict, tone, word, _) in WORDS
             .iter()
             .filter(|(worth, ..)| worth.is_chosen() == chosen)
@@ -561,17 +706,20 @@ impl Advice {
                     .memory
                     .as_ref()
                     .map(|known| change_alone(known.ratio, 0));
-                let drawn = tried.effect.map_or(Cell::Missing, |known| {
-                    Cell::Interval(Quantity::ratio(known.ratio), Some((known.low, known.high)))
-                });
+                let latency = tried.latency.map(|known| change_alone(known.ratio, 0));
                 table.push(vec![
                     Cell::text(tried.level.clone()),
                     Cell::Word(*tone, (*word).to_owned()),
                     Cell::optional(value),
                     Cell::optional(between),
-                    drawn,
+                    interval_cell(tried.effect),
                     Cell::optional(memory),
                 ]);
+                if let (Some(_), Some(TableRow::Cells(cells))) =
+                    (self.latency, table.rows.last_mut())
+                {
+                    cells.push(Cell::optional(latency));
+                }
                 table.rows.extend(
                     tried
                         .remarks()
@@ -592,24 +740,27 @@ impl Advice {
         };
         WORDS
             .iter()
-            .filter(|(worth, ..)| !worth.is_chosen())
+            .filter(|(worth, ..)| !worth.is_chosen() && *worth != Worth::Undecided)
             .filter_map(line)
             .collect()
+    }
+
+    /// Number of settings that were tried.
+    fn tried_count(&self) -> u64 {
+        let tried = self.settings.iter();
+        tried
+            .filter(|tried| tried.verdict != Worth::Skipped)
+            .count() as u64
     }
 
     /// Notes. With `all` they include sources and method.
     fn lines(&self, all: bool) -> Vec<NamedText> {
         let mut lines: Vec<NamedText> = Vec::new();
-        for tried in self.chosen().filter(|tried| !tried.cost.is_empty()) {
-            let detail = if all {
-                tried.source.clone()
-            } else {
-                String::new()
-            };
-            lines.push(NamedText {
-                detail,
-                ..NamedText::new("price", format!("{}: {}", tried.level, tried.cost))
-            });
+        if all {
+            let sources = self.chosen().filter(|tried| !tried.source.is_empty());
+            lines.extend(sources.map(|tried| {
+                NamedText::new("source", format!("{}: {}", tried.level, tried.source))
+            }));
         }
         if let Some(memory) = self
             .confirmed
@@ -635,6 +786,10 @@ impl Advice {
                 .map(|(value, between)| format!("{value} ({between})"));
             let seen = seen.unwrap_or_else(|| "not measured".to_owned());
             lines.push(NamedText::new("limit", format!("{limit}: {seen}")));
+        }
+        if self.latency.is_none() && self.chosen().next().is_some() {
+            let how = "not measured; --keep 'p99 < +10%' measures it at a rate, and limits it";
+            lines.push(NamedText::new("p99", how));
         }
         lines.extend(self.findable.map(share).map(|least| {
             NamedText::new(
@@ -686,12 +841,35 @@ impl Advice {
         lines
     }
 
+    /// The command with a budget that decides every undecided setting.
+    fn longer(&self) -> Option<String> {
+        let more_s = self
+            .of_worth(Worth::Undecided)
+            .filter_map(|tried| tried.more_s);
+        let budget = minutes(self.seconds + more_s.reduce(f64::max)?);
+        let words = plan::words(&self.command)?;
+        let flag = words.iter().position(|word| word == "--budget");
+        let kept = words.iter().enumerate().filter(|(at, word)| {
+            !word.starts_with("--budget=") && flag.is_none_or(|flag| *at != flag && *at != flag + 1)
+        });
+        let kept = kept.map(|(_, word)| word.clone());
+        let all = kept.chain(["--budget".to_owned(), budget]);
+        Some(format!(
+            "to decide what is open: {}",
+            plan::command_line(all)
+        ))
+    }
+
     fn steps(&self) -> Vec<String> {
         let picture =
             (!self.folder.is_empty()).then(|| format!("as a picture: {}/advice.html", self.folder));
         let again = self.experiment.as_ref();
         let again = again.map(|file| format!("to compare both again: proofload run {file}"));
-        picture.into_iter().chain(again).collect()
+        self.longer()
+            .into_iter()
+            .chain(picture)
+            .chain(again)
+            .collect()
     }
 }
 
@@ -724,6 +902,21 @@ mod tests {
         let cost = "memory for each process".to_owned();
         let set = TriedSetting {
             cost,
+            lines: vec![LineToWrite {
+                place: "code".to_owned(),
+                text: "const cluster = require('node:cluster'); for (let n = 0; n < 2; n++) cluster.fork();"
+                    .to_owned(),
+            }],
+            memory: Some(EffectEstimate {
+                ratio: 1.77,
+                low: 1.7,
+                high: 1.83,
+            }),
+            latency: Some(EffectEstimate {
+                ratio: 0.9,
+                low: 0.8,
+                high: 1.01,
+            }),
             ..tried("2 processes (cluster)", Worth::Set, (1.58, 1.41, 1.77))
         };
         let same = ["UV_THREADPOOL_SIZE=8", "POOL=4"]
@@ -748,6 +941,7 @@ mod tests {
         let confirmed = Confirmed {
             effect,
             memory,
+            latency: slower,
             predicted,
             holds,
             limits: vec![limit],
@@ -762,6 +956,10 @@ mod tests {
         };
         let mut advice = Advice {
             service: "node server.js".to_owned(),
+            experiment_name: "server".to_owned(),
+            created: "2026-11-29T20:00:00Z".to_owned(),
+            command: "proofload tune 'node server.js' --budget 10m".to_owned(),
+            latency: Some(Metric::P99),
             metric: Metric::Throughput,
             per_core: false,
             margin: 0.03,
@@ -778,10 +976,16 @@ mod tests {
                 "Synchronous crypto: pbkdf2Sync, called by inLoop (signer.js:18).".to_owned(),
             ],
         };
-        let plain = |advice: &Advice| {
-            anstream::adapter::strip_str(&crate::text::text(&advice.brief(), 100)).to_string()
-        };
-        insta::assert_snapshot!(plain(&advice));
+        insta::assert_snapshot!(plain(&advice, 80));
+        assert_eq!(
+            (advice.exit_code(), advice.in_short().1.as_str()),
+            (0, "set these +60 % throughput")
+        );
+        let json = crate::form::with_format(advice.data());
+        assert_eq!(
+            serde_json::from_value::<Advice>(json).expect("it is read again"),
+            advice
+        );
         // A choice that may break a limit is not advised.
         let confirmed = advice.confirmed.as_mut().expect("it was confirmed");
         confirmed.limits[0].outcome = Ruling::Inconclusive;
@@ -791,7 +995,22 @@ mod tests {
             high: 1.4,
         });
         advice.settings[0].verdict = confirmed.advised().expect("it helps");
-        insta::assert_snapshot!("a_limit_that_is_open", plain(&advice));
+        insta::assert_snapshot!("a_limit_that_is_open", plain(&advice, 100));
+        advice.confirmed = None;
+        advice.settings.remove(0);
+        let undecided = plain(&advice, 80);
+        advice
+            .settings
+            .retain(|tried| tried.verdict != Worth::Undecided);
+        let nothing = plain(&advice, 80);
+        advice.findable = None;
+        assert_eq!(advice.exit_code(), exit_code::VOID);
+        let screens = [undecided, nothing, plain(&advice, 80)].join("\n──\n\n");
+        insta::assert_snapshot!("undecided_nothing_helps_and_invalid", screens);
+    }
+
+    fn plain(advice: &Advice, width: usize) -> String {
+        anstream::adapter::strip_str(&crate::text::text(&advice.brief(), width)).to_string()
     }
 
     #[test]
@@ -820,7 +1039,7 @@ mod tests {
         ] {
             // The winner broke the limit at a rate, and is not chosen.
             tuning.won = vec![won];
-            let tried = Advice::of(&tuning, &[]).settings.remove(0);
+            let tried = Advice::of(&tuning, &[], &[]).settings.remove(0);
             assert_eq!(
                 (tried.level.as_str(), tried.verdict),
                 (level, Worth::HeldBack)

@@ -17,6 +17,7 @@ use record::{EndKind, MachineFingerprint, Record};
 use serde_json::{Value, json};
 use stats::{CHANGE_LEVEL, CHANGE_SIDE_MIN};
 
+use crate::advice::Advice;
 use crate::csv::{self, CsvRows, unit_name};
 use crate::experiment::{answer, machine_line, typed};
 use crate::form::Report;
@@ -51,6 +52,8 @@ const COMMIT_LETTERS: usize = 7;
 pub struct RecordList<'a> {
     /// The newest first.
     pub records: &'a [ListedRecord<'a>],
+    /// Tunings by the names of their folders, newest first.
+    pub tunings: &'a [(&'a str, &'a Advice)],
     /// Number of older records that are not shown.
     pub hidden: usize,
 }
@@ -69,9 +72,17 @@ impl Report for RecordList<'_> {
             Column::text("source", ColumnFit::Whole).spare(8),
         ];
         let mut table = Table::new("", columns);
-        self.records
-            .iter()
-            .for_each(|listed| table.push(row(listed)));
+        // Records keep their order, which the clock alone does not determine.
+        let mut tunings = self.tunings.iter().peekable();
+        for listed in self.records {
+            while let Some((name, advice)) =
+                tunings.next_if(|(_, advice)| advice.created.as_str() >= listed.created)
+            {
+                table.push(tuned(name, advice));
+            }
+            table.push(row(listed));
+        }
+        tunings.for_each(|(name, advice)| table.push(tuned(name, advice)));
         if self.hidden > 0 {
             let (hidden, all) = (self.hidden, self.hidden + self.records.len());
             table.rows.push(TableRow::Note(
@@ -98,10 +109,12 @@ impl Report for RecordList<'_> {
         let blocks = std::iter::once(DocumentPart::Table(table))
             .chain(unreadable)
             .chain([machines]);
-        Document::new(
-            many((self.records.len() + self.hidden) as u64, "record"),
-            blocks,
-        )
+        let records = many((self.records.len() + self.hidden) as u64, "record");
+        let title = match self.tunings.len() {
+            0 => records,
+            tunings => format!("{records}, {}", many(tunings as u64, "tuning")),
+        };
+        Document::new(title, blocks)
     }
 
     fn data(&self) -> Value {
@@ -118,9 +131,34 @@ impl Report for RecordList<'_> {
         };
         json!({
             "records": self.records.iter().map(one).collect::<Vec<_>>(),
+            "tunings": self.tunings.iter().map(tuning).collect::<Vec<_>>(),
             "older_not_shown": self.hidden,
         })
     }
+}
+
+fn tuning((name, advice): &(&str, &Advice)) -> Value {
+    json!({
+        "record": name,
+        "created": advice.created,
+        "in_words": advice.in_short().1,
+        "experiment": advice.experiment_name,
+        "seconds": advice.seconds,
+    })
+}
+
+/// The row of a tuning, whose blocks and machine are those of its steps.
+fn tuned(name: &str, advice: &Advice) -> Vec<Cell> {
+    let (tone, words) = advice.in_short();
+    vec![
+        Cell::text(name),
+        Cell::Text(minute(&advice.created)),
+        Cell::Word(tone, words),
+        Cell::Missing,
+        Cell::text(span(advice.seconds)),
+        Cell::Missing,
+        Cell::Missing,
+    ]
 }
 
 fn row(listed: &ListedRecord<'_>) -> Vec<Cell> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::quantity::{count, many};
 use model::{Check, FAILED_SHARE_MAX, Metric};
 use record::{Record, Witness};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use stats::Estimate;
 
 use super::setting::{Keep, Setting};
@@ -153,7 +153,7 @@ pub struct TooShort {
 }
 
 /// Estimated effect on a metric, of a setting or of the whole choice.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EffectEstimate {
     /// On over off.
     pub ratio: f64,

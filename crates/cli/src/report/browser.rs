@@ -15,7 +15,7 @@ use report::{MeasuredRecord, REPORT_PAGE};
 
 use super::{DrawnRecord, drawn_from, measured};
 use crate::exit::{self, CliError};
-use crate::{explanation, print};
+use crate::{explanation, print, tunings};
 
 /// Subfolder for pages in the user's state folder.
 const PAGES: &str = "pages";
@@ -26,7 +26,19 @@ const KEY_DIGITS: usize = 12;
 
 /// Draws the page of a record and opens it, or prints its path and how to view it.
 pub fn open(record: &Record) -> anyhow::Result<u8> {
-    let page = drawn_from(record, draw)?;
+    show(&drawn_from(record, draw)?)
+}
+
+/// Draws the page of a tuning and opens it likewise.
+pub fn open_tuning(folder: &Path) -> anyhow::Result<u8> {
+    let advice = tunings::open(folder)?;
+    let path = page_folder(folder)?.join(REPORT_PAGE);
+    print::write(&advice, &report::HTML, &path).map_err(|error| failed(&path, &error))?;
+    show(&path)
+}
+
+/// Opens a page, or prints its path.
+fn show(page: &Path) -> anyhow::Result<u8> {
     let path = page.display().to_string();
     let line = format!("{path}\n");
     let set = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
@@ -38,9 +50,9 @@ pub fn open(record: &Record) -> anyhow::Result<u8> {
             .find(|one| !one.is_empty())
     });
     let shown = match named {
-        Some(browser) => show_in(&browser, &page),
+        Some(browser) => show_in(&browser, page),
         None if set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some() => {
-            ::open::that_detached(&page)
+            ::open::that_detached(page)
         }
         None => {
             print::data(&line)?;
@@ -69,25 +81,7 @@ pub fn open(record: &Record) -> anyhow::Result<u8> {
 /// Draws the pages of a record, and returns the path of the report's.
 fn draw(of: DrawnRecord<'_>) -> Result<PathBuf, CliError> {
     let (record, conclusion, explanation) = of;
-    let failed = |path: &Path, why: &dyn std::fmt::Display| {
-        CliError::new(
-            exit::SELF,
-            format!("{}: cannot write the page: {why}", path.display()),
-        )
-        .hint("`proofload report RECORD --html --out FILE` writes it elsewhere")
-    };
-    let state = state().ok_or_else(|| {
-        let message =
-            "no folder for the page: none of XDG_STATE_HOME, HOME and XDG_RUNTIME_DIR is an absolute path";
-        CliError::new(exit::SELF, message)
-            .hint("`proofload report RECORD --html --out FILE` writes it elsewhere")
-    })?;
-    let pages = state.join(PAGES);
-    let folder = pages.join(name(&record.directory));
-    for private in [&state, &pages, &folder] {
-        machine::private_folder(private).map_err(|error| failed(private, &error))?;
-    }
-    remove_old(&pages, &folder);
+    let folder = page_folder(&record.directory)?;
     let path = folder.join(REPORT_PAGE);
     let flames = folder.join(explanation::FLAME);
     if let Some(explanation) = explanation {
@@ -100,6 +94,31 @@ fn draw(of: DrawnRecord<'_>) -> Result<PathBuf, CliError> {
     };
     print::write(&report, &report::HTML, &path).map_err(|error| failed(&path, &error))?;
     Ok(path)
+}
+
+fn failed(path: &Path, why: &dyn std::fmt::Display) -> CliError {
+    CliError::new(
+        exit::SELF,
+        format!("{}: cannot write the page: {why}", path.display()),
+    )
+    .hint("`proofload report RECORD --html --out FILE` writes it elsewhere")
+}
+
+/// Creates the folder for the pages of a record or tuning.
+fn page_folder(directory: &Path) -> Result<PathBuf, CliError> {
+    let state = state().ok_or_else(|| {
+        let message =
+            "no folder for the page: none of XDG_STATE_HOME, HOME and XDG_RUNTIME_DIR is an absolute path";
+        CliError::new(exit::SELF, message)
+            .hint("`proofload report RECORD --html --out FILE` writes it elsewhere")
+    })?;
+    let pages = state.join(PAGES);
+    let folder = pages.join(name(directory));
+    for private in [&state, &pages, &folder] {
+        machine::private_folder(private).map_err(|error| failed(private, &error))?;
+    }
+    remove_old(&pages, &folder);
+    Ok(folder)
 }
 
 /// `$XDG_STATE_HOME/proofload`, or `~/.local/state/proofload`. Without a home the session's runtime folder.

@@ -114,6 +114,7 @@ fn as_list(all: &[(String, Result<Essentials, String>, bool)], width: usize) -> 
     crate::plain(
         &RecordList {
             records: &records,
+            tunings: &[],
             hidden: 3,
         },
         width,
