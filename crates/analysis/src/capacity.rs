@@ -493,13 +493,13 @@ fn breaks_below(record: &Record, variant: usize, most_per_s: f64) -> Option<f64>
     broken.into_iter().reduce(f64::max)
 }
 
-/// Each limit of `design.slo` with its figure over the steps of the search at this rate, as in
-/// [`RatePoint::slo`].
+/// Each limit of `design.slo` with its figure over the steps of the search at this rate, which may have had few
+/// requests.
 pub fn figures_at(record: &Record, variant: usize, per_s: f64) -> Vec<(Limit, f64)> {
     let at_rate: Vec<&Slice> = slices(record, variant)
         .filter(|slice| slice.kind == SliceKind::Probe && rate(slice) == Some(per_s))
         .collect();
-    let figure = |clause: &LimitClause| Some((clause.limit, clause.figure(&at_rate)?));
+    let figure = |clause: &LimitClause| Some((clause.limit, clause.rough_figure(&at_rate)?));
     clauses(&record.header.plan.design)
         .iter()
         .filter_map(figure)

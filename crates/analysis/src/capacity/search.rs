@@ -107,6 +107,12 @@ impl LimitClause {
         }
     }
 
+    /// The same, however few the requests were.
+    pub(super) fn rough_figure(&self, slices: &[&Slice]) -> Option<f64> {
+        let seconds = || quantile_s(slices, self.q).filter(|seconds| seconds.is_finite());
+        self.figure(slices).or_else(|| Some(seconds()? * 1e6))
+    }
+
     /// Logarithm of L / p.
     fn headroom(&self, slices: &[&Slice]) -> Option<f64> {
         if self.is_of_failures() {

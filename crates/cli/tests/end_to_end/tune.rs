@@ -129,6 +129,47 @@ fn a_budget_that_holds_no_screening_names_one_that_does() {
 }
 
 #[test]
+fn a_tuning_opens_like_a_record() {
+    let place = Place::new();
+    let folder = "records/tune-shop-20261129-200000";
+    let advice = serde_json::json!({
+        "format": 1, "service": "node server.js", "experiment_name": "shop", "created": "2026-11-29T20:00:00Z",
+        "command": "proofload tune 'node server.js'", "latency": null, "metric": "throughput", "per_core": false,
+        "margin": 0.03, "settings": [], "findable": 0.05, "ended": null, "seconds": 300.0, "folder": folder,
+        "experiment": null, "notes": [], "lost": null, "proposals": [],
+        "confirmed": {
+            "effect": null, "memory": null, "latency": null, "predicted": null, "holds": false, "limits": [],
+            "invalid": "its confirmation is invalid: see its report",
+        },
+    });
+    place.write(&format!("{folder}/advice.json"), advice.to_string());
+    let file = format!("{folder}/advice.json");
+    for named in ["latest", "shop", "tune-shop", folder, file.as_str()] {
+        let said = place.said(&["report", named]);
+        said.ends(4)
+            .prints(&["INVALID", "What makes node server.js faster?"]);
+    }
+    place
+        .said(&["history"])
+        .ends(0)
+        .prints(&["1 tuning", "tune-shop-20261129-200000", "invalid"]);
+    place
+        .said(&["history", "show", "shop"])
+        .ends(0)
+        .prints(&["INVALID"]);
+    // Commands that need a record do not take a tuning for one.
+    place.said(&["gate", "latest"]).ends(2);
+    place.write(
+        &file,
+        advice.to_string().replace("\"format\":1", "\"format\":2"),
+    );
+    place
+        .said(&["report", folder])
+        .ends(2)
+        .tells(&["another format"]);
+}
+
+#[test]
 #[ignore = "slow: make check-slow"]
 fn what_helps_is_set_what_breaks_is_told_and_the_rest_is_left_alone() {
     let place = Place::new();
