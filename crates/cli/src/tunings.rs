@@ -1,5 +1,6 @@
 //! Results of earlier tunings: found like records, printed like them.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::path::Path;
 
@@ -35,8 +36,7 @@ pub fn all() -> Vec<KeptTuning> {
         })
     };
     let mut all: Vec<KeptTuning> = folders.filter_map(kept).collect();
-    let created = |kept: &KeptTuning| kept.advice.created.clone();
-    all.sort_by(|one, other| created(other).cmp(&created(one)));
+    all.sort_by_cached_key(|kept| Reverse(kept.advice.created.clone()));
     all
 }
 
