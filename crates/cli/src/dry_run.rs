@@ -71,7 +71,7 @@ pub fn describe(plan: &Plan) -> String {
         let is_chosen = !plan.design.slo.is_empty() && !load.connections_typed;
         let connections = match is_chosen {
             true => "a chosen number of connections".to_owned(),
-            false => many(load.connections.into(), "connection"),
+            false => many(load.settings.connections.into(), "connection"),
         };
         let (stage, sent) = (stage(variant), sent(load));
         let _ = writeln!(out, "  {name}: {stage}, {connections}, {sent}{link}");
@@ -412,7 +412,7 @@ fn generators(plan: &Plan, out: &mut String) {
     let numbers: BTreeSet<u32> = plan
         .variants
         .iter()
-        .map(|variant| variant.load.connections)
+        .map(|variant| variant.load.settings.connections)
         .collect();
     for connections in numbers {
         let divided = divided(connections, generators.count());

@@ -68,8 +68,12 @@ fn check_urls(plan: &Plan, destinations: &Destinations) -> Result<(), CliError> 
         let Some(url) = variant.entry_service().and_then(Service::url) else {
             continue;
         };
-        lab::reach(url, destinations, variant.load.sources.first().copied())
-            .map_err(|why| unreached(plan, &why))?;
+        lab::reach(
+            url,
+            destinations,
+            variant.load.settings.sources.first().copied(),
+        )
+        .map_err(|why| unreached(plan, &why))?;
     }
     Ok(())
 }
@@ -138,7 +142,7 @@ fn amount(plan: &Plan) -> String {
     let connections = plan
         .variants
         .iter()
-        .map(|variant| variant.load.connections)
+        .map(|variant| variant.load.settings.connections)
         .max()
         .unwrap_or(0);
     let connections = many(connections.into(), "connection");

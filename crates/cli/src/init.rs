@@ -11,7 +11,9 @@ use std::time::Duration;
 use clap::Args;
 use lab::Stop;
 use model::PortFound;
-use plan::{DraftSource, DraftVariant, ExperimentDraft, FlagSetting, Overrides, SERVICE};
+use plan::{
+    DraftSource, DraftVariant, ExperimentDraft, FlagSetting, LoadSettings, Overrides, SERVICE,
+};
 use serde_json::Value;
 use services::{Placement, Ports, Running, Warden};
 
@@ -177,7 +179,11 @@ fn draft(folder: &Path, service: &FirstService, seen: Option<&FirstStart>) -> Ex
     let own = |path: &[&str], value: &str| FlagSetting::new(path, value, "");
     let mut settings = vec![
         own(&["load", "path"], "/"),
-        FlagSetting::new(&["load", "connections"], 64, ""),
+        FlagSetting::new(
+            &["load", "connections"],
+            i64::from(LoadSettings::default().connections),
+            "",
+        ),
         own(&["design", "margin"], "3%"),
         own(&["design", "budget"], "5m"),
     ];

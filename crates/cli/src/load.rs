@@ -227,7 +227,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
     let overrides = Overrides {
         requests: Some(CommandRequests {
             requests: asked.requests,
-            cookies: asked.cookies,
+            cookies: asked.settings.cookies,
             think: asked.think,
             expect: args.expect.contract()?,
         }),
@@ -437,7 +437,7 @@ impl LoadView {
                 print::tell!(
                     "measuring saturation: closed loop, {}, for {} after {} of warm-up",
                     many(
-                        self.plan.variants[variant].load.connections.into(),
+                        self.plan.variants[variant].load.settings.connections.into(),
                         "connection"
                     ),
                     seconds(window.as_secs_f64()),

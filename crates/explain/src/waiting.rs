@@ -159,7 +159,7 @@ impl<'a> Side<'a> {
             captures.record.is_open_loop() || load.rate_per_s.is_some() || load.think.is_some();
         let uses = captures.uses(CaptureKind::Plain, variant, entry);
         let per_s = mean(uses.values().map(|used| used.per_s)).filter(|_| !paced);
-        let at_once = f64::from(load.connections) * f64::from(load.protocol.lanes());
+        let at_once = f64::from(load.settings.connections) * f64::from(load.protocol.lanes());
         Side {
             captures,
             variant,

@@ -344,7 +344,7 @@ impl Environment for RealEnvironment {
         let plan = Arc::make_mut(&mut self.plan);
         plan.variants
             .iter_mut()
-            .for_each(|variant| variant.load.connections = connections);
+            .for_each(|variant| variant.load.settings.connections = connections);
         self.renew_all();
     }
 
@@ -437,7 +437,7 @@ fn division(plan: &Plan, cpus: &[usize]) -> (Division, Vec<usize>) {
     let threads = plan
         .variants
         .iter()
-        .filter_map(|variant| variant.load.threads)
+        .filter_map(|variant| variant.load.settings.threads)
         .max()
         .unwrap_or(1);
     let asked =

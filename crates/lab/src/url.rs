@@ -142,7 +142,11 @@ pub(crate) fn watched(url: &Url, reached: &ReachedUrl) -> Result<WatchedProcesse
 pub fn unseen(plan: &Plan, destinations: &Destinations) -> BTreeMap<usize, String> {
     let watch = |variant: &Variant| {
         let url = variant.entry_service().and_then(Service::url)?;
-        let reached = reach(url, destinations, variant.load.sources.first().copied());
+        let reached = reach(
+            url,
+            destinations,
+            variant.load.settings.sources.first().copied(),
+        );
         Some(reached.and_then(|reached| watched(url, &reached)))
     };
     let all: Vec<_> = plan.variants.iter().map(watch).collect();

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use crate::outside::found;
 use crate::placeholder::{Placeholder, placeholders};
 use crate::problem::TextSpan;
-use crate::scalar::Scalar;
 use crate::secret::{Field, is_in_secret, secret_flags};
 use crate::shown::{clipped, is_bare};
 use crate::site::Site;
@@ -79,7 +78,7 @@ pub(crate) fn judge_words(
 pub(crate) fn judge_env(
     site: &mut Site<'_>,
     path: &[&str],
-    env: &BTreeMap<String, Scalar>,
+    env: &BTreeMap<String, String>,
     known: Option<KnownPlaceholders<'_>>,
 ) {
     for (variable, value) in env {
@@ -90,7 +89,7 @@ pub(crate) fn judge_env(
         }
         judge_text(
             site,
-            (Field::Of(variable), &value.0),
+            (Field::Of(variable), value),
             site.tree.place(&at),
             known,
         );
@@ -158,12 +157,6 @@ pub(crate) fn known_hint(word: &str, known: &[String], (open, close): (&str, &st
             format!("known here: {}; {plain}", known.join(", "))
         }
     }
-}
-
-pub(crate) fn texts(env: &BTreeMap<String, Scalar>) -> BTreeMap<String, String> {
-    env.iter()
-        .map(|(variable, value)| (variable.clone(), value.0.clone()))
-        .collect()
 }
 
 /// The absolute path of the working directory at `path`. Reports a missing directory.

@@ -19,17 +19,12 @@ impl Load {
         let Load {
             requests,
             connections_typed,
-            connections: _,
-            threads: _,
+            settings: _,
             rate_per_s: _,
             timeout: _,
             protocol: _,
             tls: _,
-            keep_alive: _,
-            sources: _,
-            sample_every: _,
             network: _,
-            cookies: _,
             think: _,
         } = &mut load;
         *connections_typed &= pacing == Pacing::Search;

@@ -3,10 +3,22 @@
 //!
 //! The JSON Schema is generated from these types, with the doc comments as descriptions, and [`crate::check`]
 //! validates a file against it. Combinations of keys are checked by the modules that resolve them.
+//!
+//! A table has the same type in the file and in the plan if its form is the same: [`Generators`], [`Tls`],
+//! [`Tune`], [`Deployed`] and [`LoadSettings`]. Other tables are resolved to a type of another form:
+//!
+//! | table | plan | difference |
+//! |---|---|---|
+//! | [`ServiceTable`] | `Service` | one source of several possible; templates are read |
+//! | [`LoadTable`], [`RequestTable`] | `Load`, `Request` | each request has the load's header fields; paths are absolute |
+//! | [`ExpectTable`] | `Contract` | lists instead of single values; header names in lower case |
+//! | [`DesignTable`], [`MeasureTable`] | `Design`, `Measure` | metrics, rates and lengths depend on each other |
+//! | [`AgainstTable`], [`Prepare`] | `Building`, `Preparation` | paths are absolute |
+//!
+//! Durations, percentages, sizes and rates are texts in the file and numbers in the record.
 
 use std::collections::BTreeMap;
 
-use ::model::SAMPLE_EVERY;
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::IgnoredAny;
@@ -15,14 +27,14 @@ use smart_default::SmartDefault;
 
 use crate::limit::{LimitFigure, LimitText, SloText};
 use crate::model::{
-    ArrivalProcess, Cpus, Deployed, Engine, Generators, Launcher, LookRule, Metric, RATE_MAX_PER_S,
-    SEED_MAX, Tls, Tune, Workers,
+    ArrivalProcess, Building, Cpus, Deployed, Engine, Generators, Launcher, Load, LoadSettings,
+    LookRule, Metric, RATE_MAX_PER_S, Request, SEED_MAX, ServiceCommand, Tls, Tune, Workers,
 };
 use crate::rate::RateValue;
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, scalars};
 use crate::text_form::{
-    Address, Bandwidth, ContentDigest, Delay, FieldText, Name, Percent, Period, RatesText,
-    RequestPath, Space,
+    Bandwidth, ContentDigest, Delay, FieldText, Name, Percent, Period, RatesText, RequestPath,
+    Space,
 };
 use crate::url::Url;
 
@@ -112,10 +124,12 @@ pub(crate) struct ServiceTable {
     #[default(Period::seconds(30))]
     pub ready_timeout: Period,
     /// Maximum time to end after SIGTERM before it is killed, 100ms to 10m.
-    #[default(Period::seconds(5))]
+    #[default(Period(ServiceCommand::default().stop_timeout))]
     pub stop_timeout: Period,
     /// Variables added to Proofload's own environment. Values may contain the placeholders of `command`.
-    pub env: BTreeMap<String, Scalar>,
+    #[serde(deserialize_with = "scalars")]
+    #[schemars(with = "BTreeMap<String, Scalar>")]
+    pub env: BTreeMap<String, String>,
     /// The port on which it listens. Default: a free port for each trial, passed in the variable PORT and as
     /// {port}. A service without {port} may listen on another port, which is detected.
     #[schemars(range(min = 1, max = 65535))]
@@ -164,7 +178,7 @@ pub(crate) struct AgainstTable {
     #[schemars(length(min = 1))]
     pub build: Vec<String>,
     /// Time limit in each directory, 1s to 24h.
-    #[default(Period::seconds(600))]
+    #[default(Period(Building::default().timeout))]
     pub timeout: Period,
     /// Files and folders that git does not keep and the services read, such as ".env", copied from the
     /// working tree. Relative to the folder of this file. Default: files that look like configuration.
@@ -184,7 +198,9 @@ pub(crate) struct Prepare {
     #[default(".".to_owned())]
     pub directory: String,
     /// Variables added to Proofload's own environment. Values may contain the placeholders of `command`.
-    pub env: BTreeMap<String, Scalar>,
+    #[serde(deserialize_with = "scalars")]
+    #[schemars(with = "BTreeMap<String, Scalar>")]
+    pub env: BTreeMap<String, String>,
     /// Files and folders, relative to `directory`. Their content, the command and env determine whether
     /// cached data is still valid.
     pub inputs: Vec<String>,
@@ -278,7 +294,9 @@ pub(crate) struct ContainerTable {
     pub port: Option<u16>,
     /// Variables set in it, in addition to the service's `env`. May contain the placeholders {port} and
     /// {address}.
-    pub env: BTreeMap<String, Scalar>,
+    #[serde(deserialize_with = "scalars")]
+    #[schemars(with = "BTreeMap<String, Scalar>")]
+    pub env: BTreeMap<String, String>,
     /// Arguments after the image, replacing its own. May contain the placeholders {port} and {address}.
     pub args: Vec<String>,
     /// The command that starts it. Default: docker, or podman if only podman is installed.
@@ -313,14 +331,8 @@ pub(crate) struct LoadTable {
     /// proportion to its weight.
     #[schemars(length(min = 1, max = 32))]
     pub requests: Vec<RequestTable>,
-    /// Number of connections, each with one request at a time unless `streams` or `pipeline` sets more.
-    #[schemars(range(min = 1, max = 100_000))]
-    #[default(64)]
-    pub connections: u32,
-    /// Threads of each generator. Default: one for each core of the generator. On another machine: one for
-    /// each of its cores and for each 32 of its connections, whichever is less.
-    #[schemars(range(min = 1, max = 256))]
-    pub threads: Option<u32>,
+    #[serde(flatten)]
+    pub settings: LoadSettings,
     /// Requests due per second, if levels differ in it: set for all variants or none, instead of
     /// `design.rate`.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = RATE_MAX_PER_S as u64))]
@@ -328,7 +340,7 @@ pub(crate) struct LoadTable {
     /// Time limit for a complete response, after which a request counts as failed, 10ms to 10m. The default
     /// is long on purpose: a short timeout turns slow responses into errors and so removes them from the
     /// latencies.
-    #[default(Period::seconds(5))]
+    #[default(Period(Load::default().timeout))]
     pub timeout: Period,
     /// Protocol: HTTP/1.1, or HTTP/2, negotiated in TLS and by prior knowledge without it.
     pub protocol: FormatVersion,
@@ -341,20 +353,8 @@ pub(crate) struct LoadTable {
     pub pipeline: Option<u32>,
     /// TLS settings: for a started service, which must then speak TLS, or for an https URL.
     pub tls: Option<Tls>,
-    /// Whether connections are kept open. If not, each request opens one, and its latency includes that.
-    #[default(true)]
-    pub keep_alive: bool,
-    /// Local addresses that connections are opened from, in turn.
-    pub sources: Vec<Address>,
-    /// One response in n is read in full, decoded and hashed, in addition to the checks of `expect` on each.
-    /// 0: none.
-    #[schemars(range(min = 0, max = 1_000_000_000))]
-    #[default(SAMPLE_EVERY)]
-    pub sample_every: u64,
     /// A link with limited rate, or with a delay, between client and entry. Default: loopback.
     pub network: Option<NetworkTable>,
-    /// Whether each connection stores the cookies that responses set, and sends them.
-    pub cookies: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -397,7 +397,7 @@ pub(crate) struct RequestTarget {
     #[schemars(extend("enum" = METHODS))]
     pub method: Option<String>,
     /// Request path with its query, sent unchanged.
-    #[default(RequestPath("/".to_owned()))]
+    #[default(RequestPath(Request::default().path))]
     pub path: RequestPath,
     /// Request header fields, sent in this order. A list of values sends the field once for each value. The
     /// fields of one of `requests` are added to the fields of the load and replace fields with the same name.
@@ -422,7 +422,7 @@ pub(crate) struct RequestTable {
     pub name: Option<String>,
     /// Relative frequency: a request with weight 3 is sent three times as often as one with weight 1.
     #[schemars(range(min = 1, max = 1_000_000))]
-    #[default(1)]
+    #[default(Request::default().weight)]
     pub weight: u32,
     #[serde(flatten)]
     pub asked: RequestTarget,

@@ -35,7 +35,7 @@ pub(crate) fn generators(site: &mut Site<'_>, mut written: Generators) -> Genera
 /// Reports requirements of a variant that these generators cannot fulfil together.
 pub(crate) fn judge_variant(site: &mut Site<'_>, generators: &Generators, variant: &Variant) {
     let (count, load) = (generators.count(), &variant.load);
-    let connections = load.connections;
+    let connections = load.settings.connections;
     if connections < count {
         let message = format!(
             "`load.connections` is {connections}, fewer than the {count} generators that share them"
@@ -47,7 +47,7 @@ pub(crate) fn judge_variant(site: &mut Site<'_>, generators: &Generators, varian
         )
         .hint("more connections, or fewer generators");
     }
-    if !load.sources.is_empty() && generators.is_elsewhere() {
+    if !load.settings.sources.is_empty() && generators.is_elsewhere() {
         let message =
             "`load.sources` are addresses of this machine, and generators on others send load too";
         site.at(

@@ -18,6 +18,7 @@ use smart_default::SmartDefault;
 
 use crate::limit::Limit;
 use crate::secret::Secrets;
+use crate::text_form::Address;
 
 mod against;
 mod gate;
@@ -367,6 +368,36 @@ impl FromStr for Cpus {
     }
 }
 
+/// Settings of a load that are the same in the file and in the plan.
+#[derive(Debug, Clone, PartialEq, SmartDefault, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LoadSettings {
+    /// Number of connections, each with one request at a time unless `streams` or `pipeline` sets more.
+    #[schemars(range(min = 1, max = 100_000))]
+    #[default(64)]
+    pub connections: u32,
+    /// Threads of each generator. Default: one for each core of the generator. On another machine: one for
+    /// each of its cores and for each 32 of its connections, whichever is less.
+    #[schemars(range(min = 1, max = 256))]
+    pub threads: Option<u32>,
+    /// Whether connections are kept open. If not, each request opens one, and its latency includes that.
+    #[default(true)]
+    pub keep_alive: bool,
+    /// Local addresses that connections are opened from, in turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<Address>")]
+    pub sources: Vec<IpAddr>,
+    /// One response in n is read in full, decoded and hashed, in addition to the checks of `expect` on each.
+    /// 0: none.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    #[default(SAMPLE_EVERY)]
+    pub sample_every: u64,
+    /// Whether each connection stores the cookies that responses set, and sends them.
+    #[serde(skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = false))]
+    pub cookies: bool,
+}
+
 /// The load on the entry service. Default: `GET /` over 64 kept connections.
 #[derive(Debug, Clone, PartialEq, SmartDefault, Serialize, Deserialize)]
 #[serde(default)]
@@ -374,14 +405,12 @@ pub struct Load {
     /// The requests, at least one.
     #[default(vec![Request::default()])]
     pub requests: Vec<Request>,
-    /// Connections, each with as many requests at a time as its protocol permits.
-    #[default(64)]
-    pub connections: u32,
-    /// Whether the file or a flag sets that number. If not, a search for the capacity chooses it.
+    /// Settings as in the file. In JSON they are beside the other fields.
+    #[serde(flatten)]
+    pub settings: LoadSettings,
+    /// Whether the file or a flag sets the number of connections. If not, a search for the capacity chooses it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub connections_typed: bool,
-    /// Threads of each generator. `None` is one for each generator core.
-    pub threads: Option<u32>,
     /// Requests due per second, if variants differ in it. Otherwise the design sets the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<f64>,
@@ -394,20 +423,8 @@ pub struct Load {
     /// TLS settings. `None` without TLS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
-    /// Whether connections are kept open. Otherwise each request opens a new one.
-    #[default(true)]
-    pub keep_alive: bool,
-    /// Local addresses that connections are opened from, in turn. If empty, the kernel chooses.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub sources: Vec<IpAddr>,
-    /// One response in n is read in full and decoded. 0: none.
-    #[default(SAMPLE_EVERY)]
-    pub sample_every: u64,
     /// The link between client and entry. `None` is loopback, or the existing network.
     pub network: Option<Network>,
-    /// Whether each connection stores the cookies that its responses set, and sends them.
-    #[serde(skip_serializing_if = "is_default")]
-    pub cookies: bool,
     /// Pause of each connection between a response and its next request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
@@ -501,7 +518,7 @@ impl Load {
     /// Whether each connection is a user who logs in or has cookies. Responses then depend on earlier
     /// requests.
     pub fn has_users(&self) -> bool {
-        self.cookies || self.requests.iter().any(|request| request.once)
+        self.settings.cookies || self.requests.iter().any(|request| request.once)
     }
 
     /// Names of the values that have been captured before the request of this index is sent.

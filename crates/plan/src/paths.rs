@@ -171,18 +171,13 @@ impl<'p> PlanPaths<'p> {
     fn of_load(&mut self, load: &'p mut Load) {
         let Load {
             requests,
-            connections: _,
+            settings: _,
             connections_typed: _,
-            threads: _,
             rate_per_s: _,
             timeout: _,
             protocol: _,
             tls,
-            keep_alive: _,
-            sources: _,
-            sample_every: _,
             network: _,
-            cookies: _,
             think: _,
         } = load;
         for request in requests {

@@ -173,19 +173,14 @@ fn visit_service(service: &mut Service, visit: TextVisit<'_>) {
 fn visit_load(load: &mut Load, visit: TextVisit<'_>) {
     let Load {
         requests,
-        connections: _,
+        settings: _,
         connections_typed: _,
-        threads: _,
         rate_per_s: _,
         timeout: _,
         protocol: _,
         // Names of files, which are read when needed.
         tls: _,
-        keep_alive: _,
-        sources: _,
-        sample_every: _,
         network: _,
-        cookies: _,
         think: _,
     } = load;
     requests

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::command::{self, KnownPlaceholders, known_hint, texts};
+use crate::command::{self, KnownPlaceholders, known_hint};
 use crate::file;
 use crate::model::{Building, Preparation, Service, ServiceCommand, Variant};
 use crate::outside::found;
@@ -69,7 +69,7 @@ pub(crate) fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare)
     };
     command::judge_command(site, &at("command"), command, Some(known));
     command::judge_env(site, &at("env"), env, Some(known));
-    let mut words = command.iter().chain(env.values().map(|value| &value.0));
+    let mut words = command.iter().chain(env.values());
     let is_told = words.any(|text| placeholders(text).iter().any(|found| found.name == OUTPUT));
     if !is_told && !command.is_empty() && site.source.complete {
         let message = format!("nothing tells `prepare.{name}` where to put the data");
@@ -85,7 +85,7 @@ pub(crate) fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare)
         name: name.to_owned(),
         command: command.clone(),
         directory,
-        env: texts(env),
+        env: env.clone(),
         inputs: inputs.clone(),
         space_bytes: space.as_ref().map(|space| space.0),
         timeout,

@@ -8,15 +8,15 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use ::model::header;
 use ::model::quantity::many;
-use ::model::{SAMPLE_EVERY, header};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::check::check;
 use crate::file::{self, FormatVersion, OneOrMany, RequestTarget};
-use crate::model::{Contract, Load, Network, Protocol, Request, Service, Tls};
+use crate::model::{Contract, Load, LoadSettings, Network, Protocol, Request, Service, Tls};
 use crate::placeholder::placeholders;
 use crate::plan_secrets::visit_request;
 use crate::problem::{Problem, TextSpan};
@@ -43,14 +43,10 @@ const ENGINE_HEADERS: [&str; 3] = ["connection", "content-length", "transfer-enc
 
 pub(crate) fn load(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>) -> Load {
     let file::LoadTable {
-        connections,
-        threads,
+        settings,
         rate,
         timeout,
-        keep_alive,
-        sample_every,
         network: link,
-        cookies,
         requests: list,
         // Handled by the functions below with these names. `protocol` handles streams and pipeline.
         single: _,
@@ -58,11 +54,11 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&S
         streams: _,
         pipeline: _,
         tls: _,
-        sources: _,
     } = load;
     let timeout = site.within(&["load", "timeout"], *timeout, TIMEOUT);
-    if let Some(threads) = threads.filter(|threads| threads > connections) {
-        let connections = many((*connections).into(), "connection");
+    let connections = settings.connections;
+    if let Some(threads) = settings.threads.filter(|threads| *threads > connections) {
+        let connections = many(connections.into(), "connection");
         let message =
             format!("`load.threads` is {threads}, more than the {connections} they share");
         site.at(
@@ -71,29 +67,29 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&S
             "expected at most one for each connection",
         );
     }
-    let (requests, cookies, think) = match site.source.requests {
-        Some(typed) => (typed.requests.clone(), typed.cookies, typed.think),
-        None if list.is_empty() => (vec![single(site, load, entry)], *cookies, None),
-        None => (several(site, load, entry), *cookies, None),
+    judge_sources(site, &settings.sources, entry);
+    let mut settings = settings.clone();
+    let (requests, think) = match site.source.requests {
+        Some(typed) => {
+            settings.cookies = typed.cookies;
+            (typed.requests.clone(), typed.think)
+        }
+        None if list.is_empty() => (vec![single(site, load, entry)], None),
+        None => (several(site, load, entry), None),
     };
     let resolved = Load {
         requests,
-        connections: *connections,
+        settings,
         connections_typed: site.tree.entry(&["load", "connections"]).is_some(),
-        threads: *threads,
         rate_per_s: *rate,
         timeout,
         protocol: protocol(site, load),
         tls: tls(site, load, entry),
-        keep_alive: *keep_alive,
-        sources: sources(site, load, entry),
-        sample_every: *sample_every,
         network: network(site, *link),
-        cookies,
         think,
     };
     log_in::judge(site, &LIST, &resolved);
-    if !resolved.keep_alive && resolved.has_users() {
+    if !resolved.settings.keep_alive && resolved.has_users() {
         let message =
             "a user who logs in or has cookies is a connection, and `load.keep_alive` ends each";
         site.at_key(&["load", "keep_alive"], message, "expected true");
@@ -149,10 +145,7 @@ pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
         complete: problems.is_empty(),
     };
     let mut site = Site::new(source, &tree, "");
-    let load = file::LoadTable {
-        sample_every: SAMPLE_EVERY,
-        ..file::LoadTable::default()
-    };
+    let load = file::LoadTable::default();
     let mut requests = Vec::new();
     for (index, written) in file.request.iter().enumerate() {
         let node = tree.item(&["request"], index).unwrap_or(&tree);
@@ -172,7 +165,10 @@ pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
     let think = file.think.map(|think| think.0);
     let mix = Load {
         requests,
-        cookies: file.cookies,
+        settings: LoadSettings {
+            cookies: file.cookies,
+            ..LoadSettings::default()
+        },
         think,
         ..Load::default()
     };
@@ -278,7 +274,7 @@ fn one(
     }
     request.expect = expect
         .as_ref()
-        .map(|expect| contract(site, node, expect, load.sample_every));
+        .map(|expect| contract(site, node, expect, load.settings.sample_every));
     request
 }
 
@@ -338,7 +334,7 @@ fn asked(
     }
     let file = body_file.as_deref();
     Request {
-        method: method.clone().unwrap_or_else(|| "GET".to_owned()),
+        method: method.clone().unwrap_or_else(|| Request::default().method),
         path: path.0.clone(),
         headers: fields(headers).collect(),
         body: body.clone(),
@@ -439,7 +435,7 @@ fn protocol(site: &mut Site<'_>, load: &file::LoadTable) -> Protocol {
     let several = is_http2 || load.pipeline.is_some_and(|n| n > 1);
     let keys = [
         (
-            !load.keep_alive && several,
+            !load.settings.keep_alive && several,
             "keep_alive",
             "cannot be false where a connection has several requests under way",
         ),
@@ -518,8 +514,7 @@ fn tls(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>) -> 
     })
 }
 
-fn sources(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>) -> Vec<IpAddr> {
-    let sources: Vec<IpAddr> = load.sources.iter().map(|source| source.0).collect();
+fn judge_sources(site: &mut Site<'_>, sources: &[IpAddr], entry: Option<&Service>) {
     let socket = entry
         .and_then(Service::url)
         .is_some_and(|url| matches!(url.place, UrlPlace::Unix(_)));
@@ -531,10 +526,9 @@ fn sources(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>)
     } else if socket && !sources.is_empty() {
         "`load.sources` are addresses, and a unix socket is connected to from none"
     } else {
-        return sources;
+        return;
     };
     site.at(&["load", "sources"], problem, "cannot be");
-    sources
 }
 
 /// A contract at `node`, under its key `expect`.

@@ -151,7 +151,12 @@ fn variant(site: &mut Site<'_>, settings: &VariantTable, levels: Vec<(&str, &str
         entry,
         expect: match site.source.requests {
             Some(typed) => typed.expect.clone(),
-            None => request::contract(site, site.tree, &settings.expect, load.sample_every),
+            None => request::contract(
+                site,
+                site.tree,
+                &settings.expect,
+                load.settings.sample_every,
+            ),
         },
         load,
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::command::{self, KnownPlaceholders, known_hint, texts};
+use crate::command::{self, KnownPlaceholders, known_hint};
 use crate::factor::{FIXED_KEYS, LEVEL_KEYS};
 use crate::file::{self, VariantTable};
 use crate::model::{Launcher, Ready, Service, ServiceCommand, ServiceSource, Workers};
@@ -263,8 +263,8 @@ fn resolved(
             .hint("program and arguments, for example command = [\"node\", \"server.js\"]");
     }
     let (directory, templates) = folders(site, name, service, container.is_some());
-    let mut env = texts(own_env);
-    env.extend(of_image.iter().flat_map(|of| texts(&of.env)));
+    let mut env = own_env.clone();
+    env.extend(of_image.iter().flat_map(|of| of.env.clone()));
     let command = match (of_image, compose) {
         (Some(of), _) => of.args.clone(),
         (None, Some(_)) => Vec::new(),
@@ -282,7 +282,7 @@ fn resolved(
         stop_timeout: stop_timeout.0,
         launcher: *launcher,
         workers: workers(service),
-        pmx: pmx.unwrap_or(true),
+        pmx: pmx.unwrap_or(ServiceCommand::default().pmx),
         templates,
     });
     let ready = match ready {

@@ -88,7 +88,7 @@ impl<'a> LoadedRecord<'a> {
     /// Connections, threads and times, and protocol settings that are not the default.
     fn asked(&self) -> Vec<String> {
         let (load, planned) = (&self.variant.load, self.of.planned);
-        let mut asked = vec![many(load.connections.into(), "connection")];
+        let mut asked = vec![many(load.settings.connections.into(), "connection")];
         let first = self.of.windows.first().or(self.of.capacity.as_ref());
         if let Some(MeasuredWindow {
             slice, asked: of, ..
@@ -177,7 +177,7 @@ impl<'a> LoadedRecord<'a> {
                  its connection."
                     .to_owned()
             }),
-            (!load.keep_alive)
+            (!load.settings.keep_alive)
                 .then(|| format!("Each request opened a connection of its own: latency includes connecting{tls}.")),
         ];
         notes.into_iter().flatten().collect()
@@ -331,20 +331,21 @@ fn unusual(load: &Load) -> Vec<String> {
             many(streams.into(), "stream")
         )),
     };
-    let sources = match load.sources.as_slice() {
+    let sources = match load.settings.sources.as_slice() {
         [] => None,
         [only] => Some(format!("from {only}")),
         several => Some(format!("from {}", many(several.len() as u64, "address"))),
     };
     let parts = [
         protocol,
-        (!load.keep_alive).then(|| "a connection for each request".to_owned()),
+        (!load.settings.keep_alive).then(|| "a connection for each request".to_owned()),
         load.tls
             .as_ref()
             .filter(|tls| tls.insecure)
             .map(|_| "certificates not checked".to_owned()),
         sources,
-        load.cookies
+        load.settings
+            .cookies
             .then(|| "cookies of each connection".to_owned()),
         load.think.map(thinks),
     ];

@@ -268,7 +268,7 @@ fn streams_unused(variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
     let is_whole = slices.iter().all(|slice| slice.counts.errors.is_empty());
     // A client at its limit reads pending responses before it sends more.
     let is_idle = generator_share(&slices) <= GENERATOR_SHARE_MAX;
-    only_if(streams > 1 && load.keep_alive && is_whole && is_idle)?;
+    only_if(streams > 1 && load.settings.keep_alive && is_whole && is_idle)?;
     let window_ns = total(&slices, |slice| slice.counts.window_ns).max(1) as f64;
     let under_way = total(&slices, |slice| slice.counts.in_flight_ns) as f64 / window_ns;
     let connections = slices.first()?.connections;
@@ -290,7 +290,7 @@ fn streams_unused(variant: &CheckedVariant<'_>) -> Option<CheckFinding> {
 pub(super) fn connections_missing(window: &MeasuredWindow<'_>) -> Option<CheckFinding> {
     let slice = window.slice;
     let (alive, asked) = (slice.counts.connections_alive_at_start, slice.connections);
-    let kept = window.load().is_none_or(|load| load.keep_alive);
+    let kept = window.load().is_none_or(|load| load.settings.keep_alive);
     let evidence = evidence!("{open} of {asked} were open when the window began";
         open = Quantity::count(alive), asked = counted(asked, "connection"));
     let is_missing = alive < asked && kept && window.has_success();
@@ -318,7 +318,10 @@ fn reopened(run: &CheckedRun<'_>, variant: &CheckedVariant<'_>) -> Option<CheckF
         .requests
         .iter()
         .flat_map(|request| &request.headers);
-    only_if(variant.plan.load.keep_alive && !headers.any(|(name, value)| says_close(name, value)))?;
+    only_if(
+        variant.plan.load.settings.keep_alive
+            && !headers.any(|(name, value)| says_close(name, value)),
+    )?;
     let witnesses = variant
         .trials
         .iter()

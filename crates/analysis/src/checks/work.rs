@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use model::quantity::{counted as number_of, many};
 use model::{Cause, Evidence, FAILED_SHARE_MAX, Phase, Quantity, RequestOutcome, evidence, header};
-use plan::{Comparison, Contract, Load, Request, comparable_contract};
+use plan::{Comparison, Contract, Load, LoadSettings, Request, comparable_contract};
 use record::{ContentSeen, ContractFailure, Slice, Witness};
 
 use super::treatment::{accept_encoding, values};
@@ -548,18 +548,21 @@ fn is_same_contract(one: &Contract, other: &Contract) -> bool {
 fn is_same_user(one: &Load, other: &Load, across_commits: bool) -> bool {
     let Load {
         requests,
-        cookies,
+        settings:
+            LoadSettings {
+                cookies,
+                connections: _,
+                threads: _,
+                keep_alive: _,
+                sources: _,
+                sample_every: _,
+            },
         // How, how often and over which path requests are sent is not state that responses could show.
-        connections: _,
         connections_typed: _,
-        threads: _,
         rate_per_s: _,
         timeout: _,
         protocol: _,
         tls: _,
-        keep_alive: _,
-        sources: _,
-        sample_every: _,
         network: _,
         think: _,
     } = one;
@@ -574,7 +577,7 @@ fn is_same_user(one: &Load, other: &Load, across_commits: bool) -> bool {
     let is_same = |(one, other): (&Request, &Request)| {
         is_same_request(one, other, across_commits) && one.capture == other.capture
     };
-    *cookies == other.cookies
+    *cookies == other.settings.cookies
         && first.len() == others.len()
         && first.iter().zip(&others).all(is_same)
 }

@@ -75,7 +75,7 @@ pub fn step_plan(
     }
     if step.rate_per_s.is_some() {
         for Variant { load, .. } in &mut variants {
-            load.connections = load.connections.max(CONNECTIONS_AT_RATE);
+            load.settings.connections = load.settings.connections.max(CONNECTIONS_AT_RATE);
         }
     }
     let design = Design {

@@ -64,7 +64,7 @@ fn what_one_record_does_not_tell_is_no_difference() {
 #[test]
 fn another_load_is_left_out_and_named() {
     let mut after = sound();
-    after.header.plan.variants[0].load.connections += 1;
+    after.header.plan.variants[0].load.settings.connections += 1;
     after.header.plan.variants[1].name = "renamed".into();
     let seen = across(&sound(), &after, &[]);
     assert!(seen.shifts.is_empty(), "{seen:?}");

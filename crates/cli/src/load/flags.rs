@@ -11,8 +11,8 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use load::{DriverChoice, Values};
-use model::{Contract, Digest, Rates, header as field};
-use plan::{FlagSetting, Limit, Load, Request, STREAMS, Url, UrlPlace};
+use model::{Contract, Digest, Rates, SAMPLE_EVERY, header as field};
+use plan::{FlagSetting, Limit, Load, LoadSettings, Request, STREAMS, Url, UrlPlace};
 
 use crate::exit::{self, CliError};
 use crate::experiment;
@@ -72,7 +72,7 @@ pub struct PaceFlags {
     #[command(flatten)]
     seed: SeedFlag,
     /// Connections kept open, each with one request at a time
-    #[arg(short, long, default_value_t = 64)]
+    #[arg(short, long, default_value_t = LoadSettings::default().connections)]
     connections: u32,
     /// How long to send, for example 10s or 1m30s. With steps in --rate, the length of each step
     #[arg(short, long, default_value = "10s", value_parser = plan::duration)]
@@ -492,7 +492,7 @@ pub struct ExpectFlags {
     #[arg(long, value_name = "FILE|sha256:HEX")]
     expect_body: Option<String>,
     /// Read one response in N in full and decode it. 0: none
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = SAMPLE_EVERY)]
     sample: u64,
 }
 

@@ -156,7 +156,11 @@ impl RealEnvironment {
         // If no load comes from here, this machine need not reach the service.
         let reached = match self.plan.generators.local {
             0 => expected(url, destinations),
-            _ => reach(url, destinations, variant.load.sources.first().copied()),
+            _ => reach(
+                url,
+                destinations,
+                variant.load.settings.sources.first().copied(),
+            ),
         };
         let reached =
             reached.map_err(|why| Failure::service(format!("{}: {why}", self.called(service))))?;
@@ -218,7 +222,7 @@ impl RealEnvironment {
             cpus: self.division.generator.clone(),
             tls: variant.load.tls.as_ref().map(tls).transpose()?,
             protocol: variant.load.protocol,
-            sources: variant.load.sources.clone(),
+            sources: variant.load.settings.sources.clone(),
             timeout: entry.ready_timeout.min(ANSWER_MAX),
             connect_timeout: connect_timeout(&variant.load, &self.plan.generators),
             contract,

@@ -10,7 +10,7 @@ use load::{
     RequestSpec, TlsSpec, Trust, Until, Users, Values,
 };
 use model::{AskedOpen, FailureKind};
-use plan::{Generators, Load, Plan, Secrets, Variant};
+use plan::{Generators, Load, LoadSettings, Plan, Secrets, Variant};
 use record::{Counts, EndReason, GeneratorPart, MachineUse, Slice};
 use services::{Error, NetworkPair};
 
@@ -47,7 +47,7 @@ impl RealEnvironment {
         (open, seed): (Option<AskedOpen>, u64),
         network: Option<&NetworkPair>,
     ) -> Result<Loader> {
-        let (threads, cpus) = (variant.load.threads, &self.division.generator);
+        let (threads, cpus) = (variant.load.settings.threads, &self.division.generator);
         let wanted = threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1));
         let arrivals = |AskedOpen {
                             ask: _,
@@ -145,7 +145,7 @@ impl RealEnvironment {
             kind: wanted.kind,
             turns: 1,
             asked: None,
-            connections: self.plan.variants[variant].load.connections,
+            connections: self.plan.variants[variant].load.settings.connections,
             waits: false,
             counts: if alone {
                 counts
@@ -352,7 +352,7 @@ pub(super) fn connect_timeout(load: &Load, generators: &Generators) -> Duration 
     let Some(link) = &load.network else {
         return without;
     };
-    let frames = u64::from(load.connections) * CONNECT_BYTES * 8;
+    let frames = u64::from(load.settings.connections) * CONNECT_BYTES * 8;
     let queue = link
         .rate_bit_per_s
         .map_or(0.0, |rate| frames as f64 / rate as f64);
@@ -371,18 +371,22 @@ fn spec(plan: &Plan, variant: &Variant, address: &Address) -> Result<LoadSpec> {
     let load = &variant.load;
     // All fields are named, so that none is forgotten.
     let Load {
-        connections,
+        settings:
+            LoadSettings {
+                connections,
+                keep_alive,
+                sources,
+                sample_every,
+                // Set by the caller that starts it.
+                threads: _,
+                // Set by `users`.
+                cookies: _,
+            },
         timeout,
         protocol,
         tls,
-        keep_alive,
-        sources,
-        sample_every,
-        // Set by the caller that starts it.
-        threads: _,
         // Set by `requests` and `users`.
         requests: _,
-        cookies: _,
         think: _,
         // Set by callers that request open loop, create the link, or chose the connections.
         rate_per_s: _,
@@ -466,7 +470,7 @@ fn users(load: &Load, host: &str, secrets: &Secrets) -> Result<Users> {
     });
     Ok(Users {
         first: first.collect::<Result<_>>()?,
-        cookies: load.cookies,
+        cookies: load.settings.cookies,
         think: load.think,
     })
 }

@@ -187,7 +187,7 @@ impl World {
                 .collect();
         }
         if repeated.len() < variant.load.requests.len() {
-            slice.counts.log_ins = u64::from(variant.load.connections);
+            slice.counts.log_ins = u64::from(variant.load.settings.connections);
         }
         let entry = variant
             .services

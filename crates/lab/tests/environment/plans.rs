@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plan::{
-    ArrivalProcess, Comparison, Contract, Cpus, Load, LookRule, Metric, Plan, Preparation, Variant,
+    ArrivalProcess, Comparison, Contract, Cpus, Load, LoadSettings, LookRule, Metric, Plan,
+    Preparation, Variant,
 };
 use serde_json::json;
 
@@ -19,7 +20,10 @@ pub fn plan(variants: usize) -> Plan {
         services: Vec::new(),
         entry: "api".into(),
         load: Load {
-            connections: 32,
+            settings: LoadSettings {
+                connections: 32,
+                ..LoadSettings::default()
+            },
             ..Load::default()
         },
         expect: Contract {

@@ -125,7 +125,9 @@ fn the_example_of_the_docs_is_a_mix() {
         .nth(1)
         .expect("an example");
     let load = mix(log_in.split("```").next().unwrap(), folder.path()).unwrap();
-    assert!(load.cookies && load.think == Some(Think::Exponential(Duration::from_millis(500))));
+    assert!(
+        load.settings.cookies && load.think == Some(Think::Exponential(Duration::from_millis(500)))
+    );
     let [form, log_in, cart] = &load.requests[..] else {
         panic!("three requests: {load:?}")
     };

@@ -102,7 +102,7 @@ fn assert_sound(plan: &Plan) {
     assert!(plan.generators.count() > 0);
     assert!(!plan.generators.is_elsewhere() || plan.generators.address.is_some());
     for variant in &plan.variants {
-        assert!(variant.load.connections >= plan.generators.count());
+        assert!(variant.load.settings.connections >= plan.generators.count());
         assert!(variant.load.network.is_none() || plan.generators.is_here());
         let names = variant.load.requests.iter().map(|request| &request.name);
         assert_eq!(

@@ -117,7 +117,7 @@ fn a_minimal_file_has_one_variant_the_documented_defaults_and_nothing_to_compare
         ("api", "GET /")
     );
     assert_eq!(
-        (only.load.connections, only.load.timeout),
+        (only.load.settings.connections, only.load.timeout),
         (64, Duration::from_secs(5))
     );
     assert_eq!(only.expect.status, [200]);
@@ -621,7 +621,7 @@ fn urls_say_where_and_below_which_path_and_the_rest_of_the_load_is_as_it_is_writ
     assert_eq!(tcp.load.protocol, Protocol::Http2 { streams: 10 });
     assert_eq!(socket.load.protocol, Protocol::Http1 { pipeline: 4 });
     assert_eq!(
-        (&*socket.load.requests[1].path, far.load.keep_alive),
+        (&*socket.load.requests[1].path, far.load.settings.keep_alive),
         ("/v1/b", false)
     );
     let ramp = (

@@ -344,7 +344,9 @@ pub(super) fn seen_for(record: &Record) -> Option<String> {
 pub(super) fn load_short(record: &Record) -> String {
     let variants = record.header.plan.variants.iter();
     let chosen = record.connections.as_ref().map(|chosen| chosen.connections);
-    let all = model::distinct(variants.map(|variant| chosen.unwrap_or(variant.load.connections)));
+    let all = model::distinct(
+        variants.map(|variant| chosen.unwrap_or(variant.load.settings.connections)),
+    );
     let told: Vec<String> = all.iter().map(u32::to_string).collect();
     let noun = if all == [1] {
         "connection"
@@ -422,13 +424,13 @@ fn load_line(record: &Record) -> Option<String> {
         };
     }
     let (sent, timeout) = (sent(load), span(load.timeout.as_secs_f64()));
-    let kept = if load.keep_alive {
+    let kept = if load.settings.keep_alive {
         "keep-alive"
     } else {
         "a connection for each request"
     };
     let chosen = record.connections.as_ref();
-    let connections = chosen.map_or(load.connections, |chosen| chosen.connections);
+    let connections = chosen.map_or(load.settings.connections, |chosen| chosen.connections);
     let why = chosen
         .map(|_| " (chosen: twice what the time limit has use for)")
         .unwrap_or_default();
@@ -471,7 +473,7 @@ fn generators_line(record: &Record) -> Option<String> {
     let connections = plan
         .variants
         .first()
-        .map_or(0, |variant| variant.load.connections as usize);
+        .map_or(0, |variant| variant.load.settings.connections as usize);
     let (each, more) = (connections.checked_div(count)?, connections % count);
     let each = match more {
         0 => many(each as u64, "connection"),

@@ -292,16 +292,16 @@ fn setup(of: &LoadedRecord<'_>) -> Map<String, Value> {
             Protocol::Http2 { .. } => "HTTP/2",
         },
         "requests_per_connection": load.protocol.lanes(),
-        "keep_alive": load.keep_alive,
+        "keep_alive": load.settings.keep_alive,
         "tls": load.tls.as_ref().map(|tls| json!({
             "server_name": tls.server_name,
             "checked": !tls.insecure,
             "resumption": tls.resumption,
             "error": tls_error(),
         })),
-        "sources": load.sources,
+        "sources": load.settings.sources,
         "request_seed": record.header.seed,
-        "sample_every": load.sample_every,
+        "sample_every": load.settings.sample_every,
         "timeout_s": load.timeout.as_secs_f64(),
     }))
 }

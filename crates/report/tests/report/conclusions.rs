@@ -179,7 +179,7 @@ fn one_connection_is_not_several() {
         .plan
         .variants
         .iter_mut()
-        .for_each(|variant| variant.load.connections = 1);
+        .for_each(|variant| variant.load.settings.connections = 1);
     let load = line(&as_markdown(&record), "- load: ");
     assert!(load.contains(", 1 connection, keep-alive"), "{load}");
 }
