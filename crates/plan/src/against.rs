@@ -107,8 +107,8 @@ impl Plan {
         })
     }
 
-    /// Checks that variants are compared, that all services are started, and that the services under load run from
-    /// their code.
+    /// Checks that variants are compared, that all services are started, and that the services under load run
+    /// from their code.
     ///
     /// # Errors
     /// The first service that does not.

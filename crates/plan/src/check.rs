@@ -1,8 +1,11 @@
 //! Validates the tree of a file against its JSON Schema and reports all violations with their places.
 //!
-//! It knows no key of the file except one that users [expect](HOST) and that does not exist: the permitted values come
-//! from the schema, the formats of strings from [`FORMS`]. Invalid parts are dropped from the tree, so that
-//! the rest can still be read and checked.
+//! The permitted values come from the schema, the formats of strings from [`FORMS`]. The only key that is
+//! named here is one that users [expect](HOST) and that does not exist. Invalid parts are dropped from the tree,
+//! so that the rest can still be read and checked.
+//!
+//! serde cannot replace this check: it ends at the first error, knows no limits of numbers, and has no place
+//! for errors in flattened tables and in tables of levels.
 
 use ::model::text::nearest;
 use serde_json::Value as Schema;

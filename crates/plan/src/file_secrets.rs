@@ -1,4 +1,5 @@
-//! Secrets in the text of an experiment file: shown with its problems, kept in a record, and what a record did not keep.
+//! Secrets in the text of an experiment file: masks them in problems and in records, and reports marks of
+//! secrets that a record does not contain.
 
 use crate::problem::{Problem, TextSpan};
 use crate::secret::{Field, Secrets, has_mark, masked, secret_flags, secret_parts};
@@ -7,9 +8,9 @@ use crate::tree::{TomlNode, Value};
 /// Keys of texts that are sent.
 const SENT: [&str; 4] = ["path", "url", "ready", "body"];
 
-/// Marks that a file has from a record: what they stand for was not kept.
+/// Reports marks in a file, which come from a record without the secrets.
 pub(crate) fn lost(tree: &TomlNode) -> Vec<Problem> {
-    // The question of a comparison names its variants, and variants without a name are called by their words.
+    // The question of a comparison contains the names of variants, which may be made from their commands.
     let question = tree.entry(&["question"]).map(|entry| &entry.node.span);
     let lost = leaves(tree)
         .into_iter()
@@ -21,14 +22,15 @@ pub(crate) fn lost(tree: &TomlNode) -> Vec<Problem> {
     lost.map(problem).collect()
 }
 
-/// Whether the text of an experiment file has secrets that were typed.
+/// Whether the text of an experiment file contains typed secrets.
 pub fn has_secrets(text: &str) -> bool {
     leaves_of(text)
         .iter()
         .any(|leaf| !secret_parts(leaf.field(), &leaf.text).is_empty())
 }
 
-/// The text of an experiment file, or of a flag, as it is shown with its problems: a star for each byte of what looks like a secret.
+/// Masks the text of an experiment file or a flag for printing with problems. Each byte that looks like a
+/// secret is replaced by a star.
 pub fn veiled(text: &str) -> String {
     let mut veiled = text.as_bytes().to_vec();
     let leaves = leaves_of(text);
@@ -36,7 +38,7 @@ pub fn veiled(text: &str) -> String {
         .iter()
         .filter(|leaf| !secret_parts(leaf.field(), &leaf.text).is_empty());
     let of_file = of_file.map(|leaf| leaf.span.clone());
-    // Comments, flags, and what is no TOML because of the problem that is shown.
+    // Comments, flags, and text that is not TOML because of the problem.
     for span in of_file.chain(secret_parts(Field::Text, text)) {
         veiled[span]
             .iter_mut()
@@ -47,7 +49,7 @@ pub fn veiled(text: &str) -> String {
 }
 
 impl Secrets {
-    /// The text of an experiment file without any of them, comments included.
+    /// The text of an experiment file without secrets, also in comments.
     pub fn hide_in_file(&self, text: &str) -> String {
         let mut hidden = String::with_capacity(text.len());
         let mut from = 0;
@@ -66,7 +68,7 @@ impl Secrets {
     }
 }
 
-/// A piece of a file whose comments are masked: a command line may stand in one.
+/// Masks the comments in a part of a file. A comment may contain a command line.
 fn comments_masked(text: &str) -> String {
     let line = |line: &str| match line.find('#') {
         Some(at) => format!("{}{}", &line[..at], masked(None, &line[at..])),
@@ -82,10 +84,10 @@ struct Leaf {
     place: TextPlace,
 }
 
-/// Where it stands.
+/// Position of a text in the file.
 #[derive(Clone)]
 enum TextPlace {
-    /// A variable, a field, or behind a flag of this name.
+    /// The value of a variable, field or flag with this name.
     Named(String),
     Listed,
     Sent,
@@ -103,7 +105,7 @@ impl Leaf {
     }
 }
 
-/// The leaves of a text; none where it is not TOML.
+/// The leaves of a text. Empty if it is not TOML.
 fn leaves_of(text: &str) -> Vec<Leaf> {
     TomlNode::parse(text)
         .map(|tree| leaves(&tree))

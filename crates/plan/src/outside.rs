@@ -60,7 +60,7 @@ pub fn read_given(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// The bytes of an opened file that has no more of them than this.
 ///
 /// # Errors
-/// What the system says, and [`ErrorKind::FileTooLarge`].
+/// Errors of the system, and [`ErrorKind::FileTooLarge`].
 pub fn read_opened(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let mut bytes = Vec::with_capacity(usize::try_from(length.min(bytes_max)).unwrap_or(0));

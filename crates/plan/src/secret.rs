@@ -1,12 +1,13 @@
-//! What nobody may read in a record: values that come from the environment or a file, and what looks like a secret where it was typed.
+//! Secrets in texts: values of placeholders, which come from the environment or a file, and typed values that
+//! look like secrets. Finds them, and replaces them by marks.
 //!
 //! ```text
-//! {env.TOKEN}, {file.token.txt}   ─► resolved when a service starts or a request is sent; kept as they were written
-//! Authorization: Bearer abc       ─► used as typed; kept as `Authorization: Bearer [secret-3f9a1b2c4d5e]`
+//! {env.TOKEN}, {file.token.txt}   ─► resolved when a service starts or a request is sent, stored as written
+//! Authorization: Bearer abc       ─► used as typed, stored as `Authorization: Bearer [secret-3f9a1b2c4d5e]`
 //! ```
-//! A mark is a hash under a key of this machine's user, so that equal values look equal here and nobody can try words against a record.
-//! The plan that is run has the values, and the one that is kept ([`Plan::masked`]) has not. Touches the world by variables, files
-//! that placeholders name, and the key.
+//! A mark is a hash under a key of this machine's user. Equal values have equal marks on this machine, and a
+//! record does not permit guessing by trial. This module reads environment variables, files that placeholders
+//! name, and the key. It does not know the types of a plan.
 
 mod escapes;
 mod forms;
@@ -35,27 +36,27 @@ pub use self::names::is_secret_name;
 pub(crate) use self::parts::secret_parts;
 pub(crate) use self::words::{secret_flags, visit_words};
 
-/// A name whose value is a secret, after the way of authorization that it may begin with.
+/// A name whose value is a secret after an optional authorization scheme.
 const ANY_SECRET: &str = "AUTHORIZATION";
-/// A value like no other, with which the places of secrets are found.
+/// A unique value that is inserted to find out whether a place is in a secret.
 const PROBE: &str = "Pr0bedPr0bedPr0bed";
-/// What the placeholders begin with.
+/// Prefixes of placeholders for secrets.
 const ENV: &str = "env.";
 const FILE: &str = "file.";
 const FILE_BYTES_MAX: u64 = 64 << 10;
-/// What a mark begins with.
+/// Prefix of a mark.
 const MARK: &str = "[secret-";
 
-/// What a text is, by which it is read.
+/// Kind of a text, which determines how it is scanned.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Field<'a> {
     /// The value of a variable, a flag or a header field of this name.
     Of(&'a str),
-    /// A word of a command, which may be a line for a shell.
+    /// A word of a command, which may be a shell command line.
     Word,
-    /// A path or a body: no shell reads it.
+    /// A path or a body, which no shell interprets.
     Sent,
-    /// A configuration file, whose placeholders have two braces.
+    /// A configuration file, whose placeholders have double braces.
     Template,
     Text,
 }
@@ -69,15 +70,15 @@ impl<'a> Field<'a> {
 /// Called with each text that may contain secrets, and its field.
 pub(crate) type TextVisit<'v> = &'v mut dyn FnMut(Field<'_>, &mut String);
 
-/// Parts of a text, and what is to be written instead.
+/// Ranges of a text with their replacements.
 type TextChanges = Vec<(Range<usize>, String)>;
 
-/// The values of an experiment that must not be kept. It has no form on disk, and shows names alone.
+/// Secrets of an experiment. They are not stored, and `Debug` prints only names.
 #[derive(Clone, Default, PartialEq)]
 pub struct Secrets {
-    /// By the name of their placeholder: `env.TOKEN`.
+    /// Values of placeholders by name: `env.TOKEN`.
     values: BTreeMap<String, String>,
-    /// Everything that is a secret.
+    /// All secrets, for searching.
     sought: Sought,
 }
 
@@ -90,8 +91,8 @@ impl fmt::Debug for Secrets {
 impl Secrets {
     /// Collects the secrets of the texts that `visit_texts` visits. Files are relative to `folder`.
     ///
-    /// `structure` is the rest of what is stored with the texts. A weak secret that is a word of it is no
-    /// secret there.
+    /// `structure` is the text that is stored beside these texts. A secret of letters that is also a word of
+    /// it is only masked after its name.
     ///
     /// # Errors
     /// The reason for each secret that is not available, each once.
@@ -132,7 +133,7 @@ impl Secrets {
         })
     }
 
-    /// Takes in those of another plan.
+    /// Adds the secrets of another plan.
     pub fn join(&mut self, other: &Secrets) {
         self.values.extend(other.values.clone());
         self.sought.join(&other.sought);
@@ -152,7 +153,8 @@ impl Secrets {
             .collect()
     }
 
-    /// A text of a request with its placeholders filled in. `doubled`: braces of what is filled in are doubled, for it is read once more.
+    /// Fills the placeholders of a request's text. With `doubled`, braces in values are doubled, because the
+    /// text is parsed once more.
     pub fn fill_request(&self, text: &str, doubled: bool) -> String {
         let value = |found: Placeholder<'_>| {
             let value = self.values.get(found.name)?;
@@ -162,7 +164,7 @@ impl Secrets {
         spliced(text, placeholders(text).into_iter().filter_map(value))
     }
 
-    /// A text without any of them.
+    /// The text without known secrets.
     pub fn hide(&self, text: &str) -> String {
         let whole = self.sought.whole(text).map(str::to_owned);
         whole
@@ -177,7 +179,7 @@ impl Secrets {
             .unwrap_or_else(|| text.to_owned())
     }
 
-    /// What is to be kept, without any of them in its strings.
+    /// The value without known secrets in its strings, for storing.
     pub fn hidden<T: Serialize + DeserializeOwned>(&self, kept: T) -> T {
         if self.sought.is_empty() {
             return kept;
@@ -198,7 +200,7 @@ impl Secrets {
         if let Ok(hidden) = with(&taken) {
             return hidden;
         }
-        // A value that is also a word of the format itself is no secret there; the others are all the same.
+        // A secret that is also a word of the format cannot be replaced. All others are.
         let mut hidden = kept;
         taken.clear();
         for change in changes.values() {
@@ -211,7 +213,7 @@ impl Secrets {
         hidden
     }
 
-    /// What has to be written instead of strings of a text of JSON, by the string.
+    /// Changes of the strings in a JSON text, by string.
     fn changes<'t>(&self, text: &'t str) -> BTreeMap<&'t str, TextChanges> {
         let mut changes: BTreeMap<&str, TextChanges> = BTreeMap::new();
         for range in strings_of(text) {
@@ -231,8 +233,9 @@ impl Secrets {
         changes
     }
 
-    /// The value of this variable, field or flag without known secrets and without what looks like one; see [`masked`]. Known values go
-    /// first: a part of one that is masked by its name would leave the rest of it.
+    /// The value of this variable, field or flag without known secrets and without parts that look like
+    /// secrets, see [`masked`]. Known secrets are replaced first: otherwise masking a part of one by its name
+    /// would leave the rest.
     pub fn mask(&self, name: Option<&str>, text: &str) -> String {
         self.mask_field(Field::named(name), text)
     }
@@ -241,22 +244,22 @@ impl Secrets {
         mask_parts(field, &self.hide(text))
     }
 
-    /// The same of the words of a command line.
+    /// Masks the words of a command line.
     pub fn mask_words(&self, words: &[String]) -> Vec<String> {
         masked_words(&words.iter().map(|word| self.hide(word)).collect::<Vec<_>>())
     }
 }
 
-/// The secrets of a plan while they are collected: what stands in place of each, the value, and whether it is looked for elsewhere.
+/// Collected secrets: the replacement, the value, and whether the value is searched for in other texts.
 #[derive(Default)]
 struct SecretCollection(Vec<(String, String, bool)>);
 
 impl SecretCollection {
-    /// Takes in those that were typed in a text.
+    /// Adds secrets that were typed in a text.
     fn typed(&mut self, field: Field<'_>, text: &str) {
         for range in secret_parts(field, text) {
             let typed = &text[range];
-            // In a configuration file, words behind a name may be no value.
+            // In a configuration file, words after a name may not be its value.
             let is_word = !typed.contains(|c: char| c.is_ascii_digit() || c.is_ascii_uppercase());
             let is_sought = !(is_word && matches!(field, Field::Template));
             let values = forms::values(typed)
@@ -267,8 +270,8 @@ impl SecretCollection {
         }
     }
 
-    /// Takes in the value of a placeholder, and those that it has in it: all that a typed value would have where the placeholder stands
-    /// behind the name of a secret.
+    /// Adds the value of a placeholder and the secrets within it. If the placeholder follows the name of a
+    /// secret, these are the same as for a typed value.
     fn placed(&mut self, name: &str, value: &str, is_behind_name: bool) {
         let mut parts = secret_parts(Field::Text, value);
         if is_behind_name {
@@ -282,13 +285,14 @@ impl SecretCollection {
             .extend(all.map(|value| (format!("{{{name}}}"), value, true)));
     }
 
-    /// Leaves out typed words that stand elsewhere without being secrets. Behind their names they are masked all the same.
+    /// Removes typed words that also occur where they are not secrets. After their names they are masked
+    /// nevertheless.
     fn leave_out(&mut self, words: &BTreeSet<String>) {
         self.0
             .retain(|(instead, value, _)| !(instead.starts_with(MARK) && words.contains(value)));
     }
 
-    /// All of them in each of their forms; `structure` are words that are no secrets elsewhere.
+    /// All secrets in all forms. Words of `structure` are not secrets elsewhere.
     fn hidden(self, structure: &BTreeSet<String>) -> Vec<Hidden> {
         let hidden = |(instead, value, is_sought): (String, String, bool)| {
             let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -307,7 +311,7 @@ impl SecretCollection {
     }
 }
 
-/// The values behind names that are encoded with them.
+/// Values whose names are encoded with them.
 fn encoded_values(typed: &str) -> impl Iterator<Item = String> {
     let decoded = if typed.contains('%') {
         forms::decoded(typed)
@@ -352,7 +356,7 @@ fn open_words(visit_texts: impl Fn(TextVisit<'_>)) -> BTreeSet<String> {
     words
 }
 
-/// The strings of a text of JSON, with their quotes.
+/// Ranges of the strings in a JSON text, with their quotes.
 fn strings_of(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut begin, mut is_escaped) = (Vec::new(), None, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -370,7 +374,7 @@ fn strings_of(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// All placeholders of secrets in a text.
+/// Placeholders for secrets in a text.
 fn named(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
     let all = placeholders(text)
         .into_iter()
@@ -378,12 +382,12 @@ fn named(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
     all.filter(|found| is_placeholder(found.name))
 }
 
-/// Whether a placeholder of this name stands for a secret.
+/// Whether a placeholder with this name is for a secret.
 pub(crate) fn is_placeholder(name: &str) -> bool {
     name.starts_with(ENV) || name.starts_with(FILE)
 }
 
-/// A text whose placeholders name files by absolute paths, so that they are found from any folder.
+/// Makes the paths of files in placeholders absolute, so that they are found from any folder.
 pub(crate) fn anchored(text: &str, folder: &Path) -> String {
     let absolute = |found: Placeholder<'_>| {
         // Joining an absolute path drops the folder.
@@ -393,7 +397,8 @@ pub(crate) fn anchored(text: &str, folder: &Path) -> String {
     spliced(text, placeholders(text).into_iter().filter_map(absolute))
 }
 
-/// What a placeholder stands for, or why nobody knows; `None` where it is none of a secret. Files are looked for in `folder`.
+/// The value of a placeholder, or the reason why it is not available. `None` if the placeholder is not for a
+/// secret. Files are relative to `folder`.
 pub(crate) fn value(name: &str, folder: &Path) -> Option<Result<String, String>> {
     if let Some(variable) = name.strip_prefix(ENV) {
         return Some(match std::env::var(variable) {
@@ -409,7 +414,7 @@ pub(crate) fn value(name: &str, folder: &Path) -> Option<Result<String, String>>
     Some(read(&path).map_err(|error| format!("{} cannot be read: {error}", path.display())))
 }
 
-/// The content of a file without the end of its last line.
+/// The content of a file without the final line break.
 fn read(path: &Path) -> io::Result<String> {
     let text = read_text(path, FILE_BYTES_MAX)?;
     let line = text.strip_suffix('\n').map_or(text.as_str(), |line| {
@@ -422,7 +427,7 @@ fn read(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Words of a command line, as they are kept.
+/// Masks the words of a command line.
 pub fn masked_words(words: &[String]) -> Vec<String> {
     let mut words = words.to_vec();
     visit_words(&mut words, &mut |field, text| {
@@ -431,12 +436,13 @@ pub fn masked_words(words: &[String]) -> Vec<String> {
     words
 }
 
-/// The value of this variable, field or flag as it is kept; `None`: any text, which may have variables, fields and URLs in it.
+/// Masks the value of this variable, field or flag. `None` is any text, which may contain variables, fields
+/// and URLs.
 pub fn masked(name: Option<&str>, text: &str) -> String {
     mask_parts(Field::named(name), text)
 }
 
-/// What a user typed, as a message quotes it: without what looks like a secret, also where it was typed wrongly, as in
+/// Masks typed text for quoting in a message. Secrets are recognized even with wrong syntax, as in
 /// `Authorization Bearer abc123`.
 pub fn quotable(text: &str) -> String {
     let masked = masked(None, text);
@@ -451,7 +457,7 @@ pub(crate) fn has_mark(text: &str) -> bool {
         .any(|rest| rest.split(']').next().is_some_and(key::is_hash))
 }
 
-/// Whether what stands at this place of a text is a secret or a part of one.
+/// Whether this range of a text overlaps a secret.
 pub(crate) fn is_in_secret(field: Field<'_>, text: &str, place: &Range<usize>) -> bool {
     let probed = spliced(text, [(place.clone(), PROBE.to_owned())].into_iter());
     let probe = place.start..place.start + PROBE.len();

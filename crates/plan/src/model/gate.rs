@@ -21,7 +21,7 @@ pub struct GateEntry {
 }
 
 impl Plan {
-    /// Metrics that a conclusion is drawn from: those with a verdict, and those that limits of the gate or of the capacity bound.
+    /// Metrics with a verdict, and metrics with a limit in the gate or as service level objective.
     pub fn judged_metrics(&self) -> Vec<Metric> {
         let bounded = self.gate.iter().map(|entry| entry.limit.figure);
         let bounded = bounded.chain(self.design.slo.iter().map(|limit| limit.figure));
@@ -37,8 +37,8 @@ impl Plan {
         self.judged_metrics().contains(&Metric::Throughput)
     }
 
-    /// Whether a run of this plan has the figure at all: where variants are compared response times there are in open loop, throughput in
-    /// closed loop alone; and figures of processes where those are started.
+    /// Whether a run of this plan measures the figure. In comparisons, response times require open loop, and
+    /// throughput requires closed loop. Figures of processes require processes that may be read.
     pub fn measures(&self, figure: LimitFigure) -> bool {
         is_measured(figure, self.pacing()) && !self.hides(figure)
     }

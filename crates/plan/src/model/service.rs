@@ -1,6 +1,6 @@
-//! What a service is: a command that is started, a URL where one runs already, a Service of a cluster.
+//! Services: started by a command, running at a URL, or running as a Service of a cluster.
 //!
-//! Types of the plan, kept as JSON in the record; what is allowed is judged where they are made.
+//! Types of the plan, stored as JSON in the record. They are checked where they are created.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,37 +17,37 @@ use crate::placeholder::{Placeholder, placeholders, template_placeholders};
 use crate::url::Url;
 use ::model::ServiceStarted;
 
-/// What answers requests, or is needed by what does.
+/// A service that gets requests, or that such a service needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Service {
     /// Name of the service in the file.
     pub name: String,
-    /// Where it comes from. In JSON its fields stand beside the others.
+    /// Source of the service. In JSON its fields are beside the others.
     #[serde(flatten)]
     pub source: ServiceSource,
     /// When the service counts as ready.
     pub ready: Ready,
-    /// How long it may take to become ready.
+    /// Maximum time to become ready.
     pub ready_timeout: Duration,
-    /// Services that must be ready before this one starts; none of one that is not started.
+    /// Services that must be ready before this one starts. Empty if it is not started.
     pub needs: Vec<String>,
 }
 
-/// Where a service comes from.
+/// Source of a service.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ServiceSource {
-    /// It runs already in a cluster.
+    /// It is already running in a cluster.
     Deployed {
-        /// Which Service it is.
+        /// The Service.
         kubernetes: Deployed,
     },
-    /// It runs already.
+    /// It is already running at a URL.
     Url {
-        /// Where, and below which path.
+        /// The URL.
         url: Url,
     },
-    /// It is started. The last one: anything else in JSON is this.
+    /// It is started. This must be the last variant, because any other JSON is parsed as this.
     Command(ServiceCommand),
 }
 
@@ -55,67 +55,68 @@ pub enum ServiceSource {
 #[derive(Debug, Clone, PartialEq, SmartDefault, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServiceCommand {
-    /// Program and arguments, with placeholders such as `{port}` not yet filled in.
+    /// Program and arguments. Placeholders such as `{port}` are not yet replaced.
     pub command: Vec<String>,
     /// Absolute path of the working directory.
     #[default("/".into())]
     pub directory: PathBuf,
-    /// The address that it was seen to listen on in this run; `None` before that, and where it listens on the address that it was given.
+    /// The address on which it was found to listen in this run. `None` before, or if it is the given address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
-    /// The container that is started in place of a program.
+    /// The container that is started instead of a program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<Container>,
-    /// Variables added to Proofload's own environment, placeholders not yet filled in.
+    /// Variables added to Proofload's own environment. Placeholders are not yet replaced.
     pub env: BTreeMap<String, String>,
-    /// The port it must listen on; `None` lets Proofload choose a free one for each trial.
+    /// The port it must listen on. `None` is a free port for each trial.
     pub port: Option<u16>,
-    /// The port that it was seen to listen on in this run, whatever PORT says; `None` before that, and where it heeds PORT.
+    /// The port on which it was found to listen in this run instead of PORT. `None` before, or if it uses
+    /// PORT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listens_on: Option<u16>,
-    /// Further ports that it was seen to listen on in this run, such as one for metrics.
+    /// Other ports on which it was found to listen in this run, such as one for metrics.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub other_ports: Vec<u16>,
-    /// How long it may take to end after SIGTERM before it is killed.
+    /// Maximum time to end after SIGTERM before it is killed.
     #[default(Duration::from_secs(5))]
     pub stop_timeout: Duration,
     /// How it is started.
     pub launcher: Launcher,
-    /// As how many processes it serves; always there unless it is started as its command says.
+    /// Number of processes that serve. `None` only with the launcher `Exec`.
     pub workers: Option<Workers>,
-    /// Whether PM2 monitors the process from inside; without effect where PM2 does not start it.
+    /// Whether PM2 monitors the process from inside. No effect without PM2.
     #[default(true)]
     pub pmx: bool,
-    /// Files made anew for each trial: name to text, with placeholders such as `{{port}}` not yet filled in.
+    /// Files created for each trial: name to text. Placeholders such as `{{port}}` are not yet replaced.
     pub templates: BTreeMap<String, String>,
 }
 
-/// What is started by the command of a container engine. The service's `command` is what stands behind the image, its `env` is set in
-/// the container, and `{port}` is the port inside.
+/// A container or project that a container engine starts. The service's `command` has the arguments after the
+/// image, its `env` is set in the container, and `{port}` is the port inside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Container {
     /// One container of an image, or a project.
     #[serde(flatten)]
     pub of: ContainerOf,
-    /// The port that it listens on inside; `None` is the one that it exposes.
+    /// The port on which it listens inside. `None` is the exposed one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// By which command; `None` is docker, or podman where that alone is installed.
+    /// The command that starts it. `None` is docker, or podman if only podman is installed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<Engine>,
 }
 
-/// Where a container comes from.
+/// Source of a container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContainerOf {
-    /// The name of an image, as `docker run` takes it. It must be there: nothing is pulled.
+    /// Name of an image, as `docker run` takes it. It must exist locally: nothing is pulled.
     Image(String),
-    /// A project: all that its service needs is started with it.
+    /// A Compose project. The dependencies of the service are started with it.
     Compose {
         /// Absolute path of the file.
         file: PathBuf,
-        /// The service in it that gets requests.
+        /// The service in it that gets the requests.
         service: String,
     },
 }
@@ -167,7 +168,7 @@ pub enum Launcher {
 }
 
 impl Launcher {
-    /// Its name, as the experiment file has it.
+    /// Name in the experiment file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exec => "exec",
@@ -177,7 +178,7 @@ impl Launcher {
         }
     }
 
-    /// Whether PM2 does it.
+    /// Whether it uses PM2.
     pub fn is_pm2(self) -> bool {
         match self {
             Self::Pm2Fork | Self::Pm2Cluster => true,
@@ -185,7 +186,7 @@ impl Launcher {
         }
     }
 
-    /// Whether it makes processes of a script on Node.js, and so decides how many there are.
+    /// Whether it starts a configured number of processes of a Node.js script.
     pub fn makes_workers(self) -> bool {
         match self {
             Self::Exec => false,
@@ -201,12 +202,12 @@ impl Launcher {
 pub enum Workers {
     /// One for each CPU that the services have.
     Cores,
-    /// So many.
+    /// A fixed number.
     #[serde(untagged)]
     Number(#[schemars(range(min = 1, max = WORKERS_MAX))] u32),
 }
 
-/// Most workers of a service: more than any machine gains by.
+/// Maximum number of workers of a service. More bring no gain on any machine.
 pub const WORKERS_MAX: u32 = 256;
 
 /// When a service counts as ready.
@@ -221,8 +222,9 @@ pub enum Ready {
     Response,
 }
 
-/// The response by which a service that names no `ready` path counts as ready, be it started or running already. A status of 500 or more
-/// means that it is still starting, unless the experiment expects it.
+/// The response that shows that a service without a `ready` path is ready, whether started or already
+/// running. A status of 500 or more means that it is still starting, unless the experiment expects this
+/// status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadyResponse {
     /// A path of the load, requested if `/` responds with 500 or more.
@@ -241,7 +243,7 @@ impl Default for ReadyResponse {
 }
 
 impl ReadyResponse {
-    /// What to do about a service whose responses are not accepted.
+    /// Hint for a service whose responses are not accepted.
     pub const HINT: &str = "raise `ready_timeout` if it is still starting; `ready` (--ready PATH) names a path that answers with 2xx once \
                             it is ready; if this is its proper answer, `expect.status` (--expect-status) must name it";
 
@@ -289,7 +291,7 @@ impl fmt::Display for ServicePort {
     }
 }
 
-/// `Service shop in prod, port http, of the context staging`: as it is asked for, what is left open left out.
+/// `Service shop in prod, port http, of the context staging`, without the parts that are not specified.
 impl fmt::Display for Deployed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Service {}", self.service)?;
@@ -306,7 +308,7 @@ impl fmt::Display for Deployed {
 }
 
 impl Service {
-    /// How it is started; `None` where it runs already.
+    /// The command. `None` if it is already running.
     pub fn command(&self) -> Option<&ServiceCommand> {
         match &self.source {
             ServiceSource::Command(command) => Some(command),
@@ -314,7 +316,7 @@ impl Service {
         }
     }
 
-    /// The same, to be changed.
+    /// The command, mutable. `None` if it is already running.
     pub fn command_mut(&mut self) -> Option<&mut ServiceCommand> {
         match &mut self.source {
             ServiceSource::Command(command) => Some(command),
@@ -322,13 +324,13 @@ impl Service {
         }
     }
 
-    /// Whether it is started, and nothing says where it will listen.
+    /// Whether it is started and its port is unknown before.
     pub fn chooses_port(&self) -> bool {
         self.command()
             .is_some_and(|command| command.chooses_port(&self.name))
     }
 
-    /// Where it runs already and is found by a URL.
+    /// URL of a running service.
     pub fn url(&self) -> Option<&Url> {
         match &self.source {
             ServiceSource::Url { url } => Some(url),
@@ -336,7 +338,7 @@ impl Service {
         }
     }
 
-    /// Which Service of a cluster it is, where it is one.
+    /// The Service of a cluster, if it is one.
     pub fn deployed(&self) -> Option<&Deployed> {
         match &self.source {
             ServiceSource::Deployed { kubernetes } => Some(kubernetes),
@@ -344,8 +346,8 @@ impl Service {
         }
     }
 
-    /// Whether its processes may be seen, so that there are figures of what they use: not in a cluster, nor behind a URL of another
-    /// machine.
+    /// Whether its processes may be readable, so that their resources can be measured. False in a cluster,
+    /// and for a URL of another machine.
     pub fn may_be_seen(&self) -> bool {
         match &self.source {
             ServiceSource::Command(_) => true,
@@ -356,8 +358,8 @@ impl Service {
 }
 
 impl ServiceCommand {
-    /// Whether nothing says where it listens before it runs: it has no port, and `{port}` is nowhere. It gets a free one in the
-    /// variable PORT all the same.
+    /// Whether its port is unknown before it runs: it has no port, and no text contains `{port}`. It still
+    /// gets a free port in the variable PORT.
     fn chooses_port(&self, service: &str) -> bool {
         let own = format!("{service}.port");
         let is_port =
@@ -366,7 +368,7 @@ impl ServiceCommand {
         !is_known && self.container.is_none() && !self.placeholders().iter().any(is_port)
     }
 
-    /// The ports that no other process may have while it runs, as far as they are known before it starts.
+    /// Ports that no other process may use while it runs, if they are known before it starts.
     pub fn own_ports(&self) -> impl Iterator<Item = u16> {
         self.port
             .into_iter()
@@ -394,7 +396,7 @@ impl ServiceCommand {
             .collect()
     }
 
-    /// The texts in which placeholders and secrets may stand.
+    /// Texts that may contain placeholders and secrets.
     pub(crate) fn texts(&self) -> CommandTexts<&[String], &BTreeMap<String, String>> {
         CommandTexts {
             words: &self.command,
@@ -403,8 +405,7 @@ impl ServiceCommand {
         }
     }
 
-    /// The same, to be changed. Every field is named, so that a new one does not compile before somebody has decided whether it is such a
-    /// text.
+    /// Mutable texts. Every field is named, so that a new one does not compile until it is classified.
     pub(crate) fn texts_mut(
         &mut self,
     ) -> CommandTexts<&mut [String], &mut BTreeMap<String, String>> {
@@ -414,7 +415,7 @@ impl ServiceCommand {
             templates,
             directory: _,
             address: _,
-            // An image and a file are names.
+            // Names of an image and a file.
             container: _,
             port: _,
             listens_on: _,
@@ -432,18 +433,20 @@ impl ServiceCommand {
     }
 }
 
-/// The texts of a command in which placeholders and secrets may stand; in templates placeholders have two braces.
+/// Texts of a command that may contain placeholders and secrets. In templates, placeholders have double
+/// braces.
 pub(crate) struct CommandTexts<Words, Texts> {
     /// Program and arguments.
     pub words: Words,
     /// Variables.
     pub env: Texts,
-    /// Files made anew for each trial.
+    /// Files created for each trial.
     pub templates: Texts,
 }
 
 impl Variant {
-    /// Records where services without a port of their own were found. They are expected there from now on.
+    /// Stores the ports on which services without a configured port were found. They are expected there from
+    /// now on.
     pub fn pin(&mut self, started: &[ServiceStarted]) {
         for seen in started {
             let of_it = self
@@ -475,7 +478,7 @@ impl Variant {
             .chain(own)
             .flat_map(|contract| &contract.status);
         let is_plain = |request: &&Request| request.method == "GET" && !request.path.contains('{');
-        // Without a session a path of users would be refused.
+        // Without a session, a service would refuse a path for users.
         let path = requests
             .iter()
             .find(is_plain)
@@ -486,19 +489,19 @@ impl Variant {
         }
     }
 
-    /// The service that gets the load; `None` only in plans that nobody has checked.
+    /// The service that gets the load. `None` only in unchecked plans.
     pub fn entry_service(&self) -> Option<&Service> {
         self.services
             .iter()
             .find(|service| service.name == self.entry)
     }
 
-    /// The Service of a cluster that it loads, where it loads one.
+    /// The loaded Service of a cluster, if it is one.
     pub fn deployed(&self) -> Option<&Deployed> {
         self.entry_service()?.deployed()
     }
 
-    /// Whether what it loads runs already and is neither started nor stopped.
+    /// Whether the loaded service is already running, and is neither started nor stopped.
     pub fn runs_already(&self) -> bool {
         self.entry_service()
             .is_some_and(|entry| entry.command().is_none())
@@ -506,7 +509,7 @@ impl Variant {
 }
 
 impl Plan {
-    /// Whether any variant loads what runs already.
+    /// Whether any variant loads a service that is already running.
     pub fn loads_running(&self) -> bool {
         self.variants.iter().any(Variant::runs_already)
     }

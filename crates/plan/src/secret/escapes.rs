@@ -1,11 +1,12 @@
-//! Escapes that stand for one character each: of JSON and programs (`\/`, `\u00f6`), of XML and HTML (`&#x2F;`, `&amp;`), of URLs (`%2F`).
+//! Escape sequences for single characters: in JSON and programs (`\/`, `\u00f6`), XML and HTML (`&#x2F;`,
+//! `&amp;`), and URLs (`%2F`).
 //!
-//! Secrets are searched for in the decoded text, because no list of spellings is complete. A [`DecodedText`] maps each of
-//! its bytes to bytes of the original text. Text without escapes is unchanged.
+//! Secrets are searched for in the decoded text, because no list of spellings is complete. A [`DecodedText`]
+//! maps each of its bytes to bytes of the original text. Text without escapes is unchanged.
 
 use std::ops::Range;
 
-/// Most bytes of an entity behind its `&`.
+/// Maximum length of an entity after its `&`, in bytes.
 const ENTITY_BYTES_MAX: usize = 12;
 /// The names of the characters from U+00A0 on (HTML 4.01, section 24.2).
 const LATIN: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro para \
@@ -50,7 +51,7 @@ const NAMED: [(&str, char); 33] = [
     ("grave", '`'),
 ];
 
-/// A kind of escapes. They are not decoded together: a secret with `%41` in it stays as it is in JSON.
+/// A kind of escapes. Kinds are decoded separately: a secret that contains `%41` is not escaped in JSON.
 #[derive(Clone, Copy)]
 pub(super) enum Escapes {
     Backslashes,
@@ -69,7 +70,7 @@ impl Escapes {
         }
     }
 
-    /// The character that an escape at the begin of a text stands for, and the length of the escape.
+    /// Decodes an escape at the start of a text. Returns the character and the length of the escape.
     fn first(self, text: &str) -> Option<(char, usize)> {
         match self {
             Escapes::Backslashes => backslash(text),
@@ -86,10 +87,10 @@ impl Escapes {
     }
 }
 
-/// A text whose escapes of one kind are decoded.
+/// A text with escapes of one kind decoded.
 pub(super) struct DecodedText {
     pub text: String,
-    /// In order: where the character is in `text`, and the escape in what was written.
+    /// In order: the range of the character in `text`, and the range of the escape in the original.
     escapes: Vec<(Range<usize>, Range<usize>)>,
 }
 
@@ -115,7 +116,7 @@ impl DecodedText {
         Some(DecodedText { text, escapes })
     }
 
-    /// What was written for a part of the text that is not empty.
+    /// Range of the original for a non-empty range of the decoded text.
     pub fn written(&self, part: &Range<usize>) -> Range<usize> {
         let begin = match self.escape_before(part.start) {
             Some((plain, escape)) if part.start < plain.end => escape.start,
@@ -130,19 +131,19 @@ impl DecodedText {
         begin..end
     }
 
-    /// The last escape whose character begins here or before.
+    /// The last escape whose character begins at or before this position.
     fn escape_before(&self, at: usize) -> Option<&(Range<usize>, Range<usize>)> {
         let behind = self.escapes.partition_point(|(plain, _)| plain.start <= at);
         self.escapes[..behind].last()
     }
 }
 
-/// A text as a reader of XML or HTML reads it.
+/// Decodes the entities of XML and HTML.
 pub(super) fn without_entities(text: &str) -> String {
     DecodedText::of(text, Escapes::Entities).map_or_else(|| text.to_owned(), |decoded| decoded.text)
 }
 
-/// As JSON, shells and most languages write it.
+/// Backslash escapes of JSON, shells and most languages.
 fn backslash(text: &str) -> Option<(char, usize)> {
     let c = match *text.as_bytes().get(1)? {
         b'n' => '\n',
@@ -166,7 +167,7 @@ fn backslash(text: &str) -> Option<(char, usize)> {
     Some((c, 2))
 }
 
-/// A byte as `\xc3` or `\303`.
+/// A byte: `\xc3` or `\303`.
 fn backslash_byte(text: &str) -> Option<(u8, usize)> {
     let rest = text.strip_prefix('\\')?;
     let (value, length) = match rest.strip_prefix('x') {
@@ -176,7 +177,7 @@ fn backslash_byte(text: &str) -> Option<(u8, usize)> {
     Some((u8::try_from(value).ok()?, length))
 }
 
-/// A character of one or two units of UTF-16, of which the first is `u00f6` and the second begins with `sign`.
+/// A character of one or two UTF-16 units. The first is `u00f6`, the second begins with `sign`.
 fn utf16(text: &str, sign: &str) -> Option<(char, usize)> {
     let first = u16::try_from(hex(&text[1..], 4)?).ok()?;
     let second = || {
@@ -190,7 +191,7 @@ fn utf16(text: &str, sign: &str) -> Option<(char, usize)> {
     Some((one(&[first, second()?])?, 5 + sign.len() + 4))
 }
 
-/// A character whose bytes are written one by one, in UTF-8 or else in Latin-1.
+/// A character with escaped bytes, in UTF-8 or otherwise Latin-1.
 fn utf8(text: &str, byte: impl Fn(&str) -> Option<(u8, usize)>) -> Option<(char, usize)> {
     let (first, first_length) = byte(text)?;
     let (mut bytes, mut count, mut length) = ([first, 0, 0, 0], 1, first_length);
@@ -240,7 +241,7 @@ fn hex(text: &str, digits: usize) -> Option<u32> {
     number(text, digits, 16)
 }
 
-/// The number that the first digits of a text are, all of which have to be some.
+/// Parses the first digits of a text. `None` if one of them is not a digit.
 fn number(text: &str, digits: usize, radix: u32) -> Option<u32> {
     let digits = text.get(..digits).filter(|digits| !digits.is_empty())?;
     let is_digit = |c: char| c.is_digit(radix);

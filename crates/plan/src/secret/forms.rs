@@ -1,4 +1,4 @@
-//! The forms in which a secret may stand in a text: as it was typed, as its reader decodes it, and as others encode it again.
+//! Forms of a secret in texts: as typed, as decoded by its reader, and as encoded again.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use super::SOUGHT_BYTES_MIN;
 use super::escapes::without_entities;
 use super::parts::is_likely;
 
-/// The values that one typed value may mean: itself as its reader decodes it, and of what has several values in it (lists, elements,
-/// cookies, user and password, fields with parameters) each alone.
+/// Possible values of a typed value: the decoded value, and each part of a composite value (lists, elements,
+/// cookies, user and password, fields with parameters).
 pub(super) fn values(typed: &str) -> BTreeSet<String> {
     let mut values = decoded(typed);
     for text in values.clone() {
@@ -26,28 +26,28 @@ pub(super) fn values(typed: &str) -> BTreeSet<String> {
             values.extend(String::from_utf8(percent_decoded(password.trim())));
             values.insert(password.trim().to_owned());
         }
-        // What joins it to a placeholder is not said with it.
+        // Punctuation between the value and a placeholder is not part of the value.
         let inside = text.trim_matches(|c: char| "-._:/|,;".contains(c));
         values.extend(
             Some(inside)
                 .filter(|inside| is_likely(inside))
                 .map(str::to_owned),
         );
-        // A brace in it is taken for that of a placeholder, whose name a message has.
+        // A brace in the value looks like a placeholder, whose name would be in a message.
         values.extend(
             text.split(['{', '}'])
                 .filter(|name| is_likely(name))
                 .map(str::to_owned),
         );
-        // Of a line that goes on behind the value, such as that of a script.
+        // The first word of a line that continues after the value, such as in a script.
         let word = text.split([' ', '\t', ';']).next().unwrap_or_default();
         values.extend(Some(word).filter(|word| is_likely(word)).map(str::to_owned));
     }
     with_lines(values)
 }
 
-/// A value as it is and as its reader decodes it: in braces of commands, in JSON, in a URL, in a form, in XML, for a shell, in YAML, as
-/// credentials. Of several lines each is a value, too.
+/// A value as written and as decoded: from doubled braces, JSON, a URL, a form, XML, a shell, YAML, and
+/// credentials. Each line of several is also a value.
 pub(super) fn decoded(typed: &str) -> BTreeSet<String> {
     let plain = typed.replace("{{", "{");
     let mut values = BTreeSet::from([typed.to_owned(), plain.clone()]);
@@ -66,7 +66,7 @@ pub(super) fn decoded(typed: &str) -> BTreeSet<String> {
             );
         }
         values.insert(from_xml(text));
-        // YAML and SQL write an apostrophe twice.
+        // YAML and SQL double apostrophes.
         let quoted = text
             .strip_prefix('\'')
             .and_then(|rest| rest.strip_suffix('\''));
@@ -76,7 +76,7 @@ pub(super) fn decoded(typed: &str) -> BTreeSet<String> {
     with_lines(values)
 }
 
-/// Values with each of their lines, without those that are looked for nowhere and say nothing.
+/// Adds the lines of each value, and removes values that are not searched for.
 fn with_lines(mut values: BTreeSet<String>) -> BTreeSet<String> {
     let lines = |value: &String| {
         value
@@ -136,7 +136,7 @@ fn from_xml(text: &str) -> String {
     without_entities(text)
 }
 
-/// The strings of a list or table that stands as a value.
+/// Strings of a value that is a list or table.
 fn strings(text: &str, values: &mut BTreeSet<String>) {
     fn walk(value: Value, values: &mut BTreeSet<String>) {
         match value {
@@ -150,14 +150,15 @@ fn strings(text: &str, values: &mut BTreeSet<String>) {
     if !text.starts_with(['[', '{']) {
         return;
     }
-    // TOML's lists and tables are none of JSON: they have `=`, and a comma at the end.
+    // TOML tables and lists differ from JSON: they contain `=`, and may end with a comma.
     let of_toml = || toml::from_str::<Value>(&format!("value = {text}")).ok();
     if let Some(value) = serde_json::from_str(text).ok().or_else(of_toml) {
         walk(value, values);
     }
 }
 
-/// A value as it is written where that is more than escapes of characters, which are decoded when a value is looked for.
+/// Encoded forms of a value. Escapes of single characters are not included, because they are decoded before
+/// searching.
 pub(super) fn forms(value: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::from([
         value.to_owned(),
@@ -175,7 +176,7 @@ pub(super) fn forms(value: &str) -> BTreeSet<String> {
     forms
 }
 
-/// The text inside one pair of quotes; the value itself may end with one, too.
+/// The text inside one pair of quotes. The value itself may end with a quote.
 fn unquoted(text: &str) -> &str {
     let inside = |quote: &&str| text.strip_prefix(*quote)?.strip_suffix(*quote);
     ["\"\"\"", "'''", "\"", "'"]

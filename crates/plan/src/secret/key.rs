@@ -1,6 +1,8 @@
-//! The key under which secrets are hashed: one for each user of a machine, made at first use, in `$XDG_STATE_HOME/proofload/key`.
+//! The key for hashes of secrets: one for each user of a machine, created at first use in
+//! `$XDG_STATE_HOME/proofload/key`.
 //!
-//! Where it cannot be kept, there is one for the life of this process: equal values then look equal within a run.
+//! If the key cannot be stored, this process uses a random one. Equal values then have equal marks within a
+//! run.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,24 +17,24 @@ use super::MARK;
 use crate::outside::read_file;
 
 const KEY_BYTES: usize = 32;
-/// 48 bits: two values of one machine look equal by chance once in some 10¹⁴ pairs.
+/// 48 bits: the chance that two values of a machine have the same mark is about 1 in 10¹⁴.
 const HASH_DIGITS: usize = 12;
 
 static KEY: LazyLock<Vec<u8>> = LazyLock::new(|| kept().or_else(|_| random()).unwrap_or_default());
 
-/// What stands in place of a secret.
+/// Mark that replaces a secret.
 pub(super) fn mark(value: &str) -> String {
     let hash = Digest::of(&[KEY.as_slice(), value.as_bytes()].concat()).to_string();
     format!("{MARK}{}]", &hash[..HASH_DIGITS])
 }
 
-/// Whether this may be what a mark has of a secret.
+/// Whether this may be the hash in a mark.
 pub(super) fn is_hash(text: &str) -> bool {
     text.len() == HASH_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn kept() -> io::Result<Vec<u8>> {
-    // A relative path is to be ignored, says the XDG Base Directory Specification.
+    // The XDG Base Directory Specification ignores relative paths.
     let absolute = |name: &str| {
         env::var_os(name)
             .map(PathBuf::from)
@@ -54,7 +56,8 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// It gets its name when it is whole, and the first that does so wins. What is there and is no key is replaced.
+/// Creates the key under another name and links it when it is complete. If several processes do this, the
+/// first wins. A file that is not a key is replaced.
 fn make(folder: &Path, path: &Path) -> io::Result<Vec<u8>> {
     DirBuilder::new()
         .recursive(true)

@@ -1,9 +1,9 @@
-//! The names whose values are secrets: of variables, flags, header fields, and keys in bodies and queries.
+//! Names whose values are secrets: of variables, flags, header fields, and keys in bodies and queries.
 
-/// What such a name has in it, in any spelling: `api_key`, `apiKey`, `X-Api-Key`.
+/// Words that such names contain, in any spelling: `api_key`, `apiKey`, `X-Api-Key`.
 const NAMES: &str = "AUTHORIZATION COOKIE TOKEN SECRET PASSWORD PASSWD PASSPHRASE APIKEY ACCESSKEY PRIVATEKEY \
     CREDENTIAL SESSIONID SESSID REQUIREPASS";
-/// Other words that begin like one of these.
+/// Other words that begin with one of these.
 const OTHERS: [&str; 6] = [
     "TOKENIZ",
     "TOKENISA",
@@ -12,14 +12,14 @@ const OTHERS: [&str; 6] = [
     "SESSIONIDLE",
     "APIKEYCLOAK",
 ];
-/// Endings of names that say where a secret lies, and not what it is.
+/// Suffixes of names for the location of a secret.
 const PLACES: [&str; 3] = ["_FILE", "_PATH", "_DIR"];
-/// Words beside TOKENS in names of numbers of tokens, as language models have them.
+/// Words beside TOKENS in names for numbers of tokens, as in settings of language models.
 const COUNTED: &str = "MAX MIN NUM N NEW TOTAL LIMIT BUDGET COUNT CONTEXT INPUT OUTPUT PROMPT COMPLETION CACHED REASONING";
-/// Digits of a number of tokens.
+/// Maximum number of digits of a number of tokens.
 const COUNT_DIGITS_MAX: usize = 9;
 
-/// Whether the value of such a variable, flag or field is a secret.
+/// Whether the value of a variable, flag or field with this name is a secret.
 pub fn is_secret_name(name: &str) -> bool {
     let parted = parted(name);
     let joined = OTHERS
@@ -27,7 +27,7 @@ pub fn is_secret_name(name: &str) -> bool {
         .fold(parted.replace('_', ""), |joined, other| {
             joined.replace(other, " ")
         });
-    // `DB_PASS` and `MYSQL_PWD`, and neither `PASSENGERS` nor `OLDPWD`.
+    // Matches `DB_PASS` and `MYSQL_PWD`, but not `PASSENGERS` or `OLDPWD`.
     // `Pwd` is a password of a connection, `PWD` the folder of a shell.
     let is_pass =
         name == "Pwd" || parted == "PASS" || parted.ends_with("_PASS") || parted.contains("_PWD");
@@ -35,7 +35,7 @@ pub fn is_secret_name(name: &str) -> bool {
     is_named && !PLACES.iter().any(|end| parted.ends_with(end))
 }
 
-/// Whether a value behind the name of a secret is a plain number of tokens, as in `max_tokens`.
+/// Whether a value with the name of a secret is a plain number of tokens, as in `max_tokens`.
 pub(super) fn is_count(name: &str, value: &str) -> bool {
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number || value.len() > COUNT_DIGITS_MAX {
@@ -54,7 +54,7 @@ pub(super) fn is_count(name: &str, value: &str) -> bool {
         || words.ends_with(&["TOKEN", "LIMIT"])
 }
 
-/// A name in capitals, with `_` between its words: `sessionId` has two.
+/// The name in upper case with `_` between words: `SESSION_ID` for `sessionId`.
 fn parted(name: &str) -> String {
     let (mut parted, mut before) = (String::new(), ' ');
     for c in name.chars() {

@@ -1,9 +1,9 @@
-//! Where secrets stand in a text, by the names before them: `TOKEN=abc`, `--token abc`, `Authorization: Bearer abc`, `"password": "abc"`,
-//! `?token=abc&`, `postgres://user:password@host`.
+//! Finds secrets in a text by their names: `TOKEN=abc`, `--token abc`, `Authorization: Bearer abc`,
+//! `"password": "abc"`, `?token=abc&`, `postgres://user:password@host`.
 //!
-//! One scanner for all texts, for one stands in the other: JSON in a string of JSON in a word for a shell. `value` has what separates name
-//! and value, and where values end; `quote`, `xml` and `lines` have the grammars in which that is more than a character, and `encoded`
-//! decodes. In doubt more of a text is taken than less.
+//! One scanner for all texts, because texts are nested: JSON in a JSON string in a shell word. `value` has
+//! separators between name and value, and the ends of values. `quote`, `xml` and `lines` have grammars with
+//! longer separators. `encoded` decodes. In doubt, the longer range is a secret.
 
 mod encoded;
 mod lines;
@@ -20,25 +20,25 @@ use super::words::is_flag;
 use super::{Field, MARK, is_placeholder, key};
 use crate::placeholder::{Placeholder, placeholders, template_placeholders};
 
-/// Fields whose value may have several words, wherever in a text they stand. Their values are lists of pairs.
+/// Fields whose values may have several words, anywhere in a text. Their values are lists of pairs.
 const LINES: [&str; 2] = ["AUTHORIZATION", "COOKIE"];
-/// Ways of authorization, which are no secret.
+/// Authorization schemes, which are not secret.
 const SCHEMES: [&str; 5] = ["Bearer ", "Basic ", "Digest ", "Token ", "ApiKey "];
-/// Bytes of a word with a digit that looks like a secret where nothing else tells.
+/// Minimum length of a word with a digit that looks like a secret without a name.
 const LIKELY_BYTES_MIN: usize = 6;
-/// The same without a digit.
+/// Minimum length of such a word without a digit.
 const LONG_BYTES_MIN: usize = 16;
-/// Most bytes of a user and a password before a host without a scheme.
+/// Maximum length of user and password before a host without a scheme.
 const USER_BYTES_MAX: usize = 256;
 /// Punctuation that ends values in most texts.
 const ENDS: &str = "&;,`)]}";
 
-/// The places of secrets in a text, in order.
+/// Ranges of secrets in a text, in order.
 pub(crate) fn secret_parts(field: Field<'_>, text: &str) -> Vec<Range<usize>> {
     parts_within(field, text, DECODED_TIMES_MAX)
 }
 
-/// The same; encoded texts within texts are decoded as often as this.
+/// The same, with the number of times that nested texts are decoded.
 fn parts_within(field: Field<'_>, text: &str, times: usize) -> Vec<Range<usize>> {
     if let Field::Of(name) = field
         && is_secret_name(name)
@@ -75,7 +75,8 @@ fn is_list(name: &str) -> bool {
     LINES.iter().any(|line| name.contains(line))
 }
 
-/// The typed parts of a secret value: neither the way of authorization before it, nor placeholders and marks, nor what only separates these.
+/// Typed parts of a secret value, without the authorization scheme, placeholders, marks, and separators
+/// between them.
 fn literal(text: &str, range: Range<usize>, field: Field<'_>, is_list: bool) -> Vec<Range<usize>> {
     let begin = range.start + scheme(&text[range.clone()]);
     let value = &text[begin..range.end];
@@ -109,7 +110,8 @@ fn literal(text: &str, range: Range<usize>, field: Field<'_>, is_list: bool) -> 
     between.filter_map(piece).collect()
 }
 
-/// The length of a piece of a list of pairs without the name that it ends with: of the placeholder behind it.
+/// Length of a part of a list of pairs without the name at its end, which belongs to the following
+/// placeholder.
 fn without_last_name(piece: &str) -> usize {
     let last = piece.rfind([';', ',']).map_or(0, |sign| sign + 1);
     let name = piece[last..].trim_start().trim_end_matches('"');
@@ -124,7 +126,7 @@ fn without_last_name(piece: &str) -> usize {
     }
 }
 
-/// The length of the way of authorization that a value begins with.
+/// Length of the authorization scheme at the start of a value.
 fn scheme(value: &str) -> usize {
     let is_scheme = |scheme: &&&str| {
         value
@@ -137,7 +139,7 @@ fn scheme(value: &str) -> usize {
         .map_or(0, |scheme| scheme.len())
 }
 
-/// Marks that stand for secrets already.
+/// Ranges of marks.
 fn marks(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices(MARK).filter_map(|(at, mark)| {
         let hash = at + mark.len();
@@ -146,7 +148,7 @@ fn marks(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// User and password of URLs; the password alone if the user is known and a placeholder stands for the password.
+/// User and password of URLs. Only the password if one of them contains a placeholder.
 fn users(text: &str) -> impl Iterator<Item = Range<usize>> {
     let separators = ["://", ":\\/\\/"]
         .into_iter()
@@ -158,7 +160,7 @@ fn users(text: &str) -> impl Iterator<Item = Range<usize>> {
             .find(|c: char| c.is_whitespace() || "\"'`<>".contains(c))
             .unwrap_or(rest.len())];
         let authority = &whole[..whole.find(['/', '?', '#']).unwrap_or(whole.len())];
-        // A password may have such a character; a port and an address have not.
+        // A password may contain such a character. A port or an address may not.
         let is_port = |port: &str| {
             port.starts_with(['{', '[']) || port.bytes().all(|byte| byte.is_ascii_digit())
         };
@@ -180,8 +182,8 @@ fn users(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// User and password before a host, of a URL without its scheme: `user:password@host:80`, `//user:password@host`. Other
-/// texts have both signs as well: an image with its digest, a package with its version, an address of mail.
+/// User and password in a URL without scheme: `user:password@host:80`, `//user:password@host`. Other texts also
+/// contain both signs: an image with its digest, a package with its version, a mail address.
 fn users_alone(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices('@').filter_map(|(at, _)| {
         let is_end = |c: char| c.is_whitespace() || "\"'`<>=,;()[]{}/@".contains(c);
@@ -212,7 +214,7 @@ fn users_alone(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Private keys as PEM has them (RFC 7468), without the lines around them.
+/// Private keys in PEM (RFC 7468), without the lines around them.
 fn private_keys(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices("PRIVATE KEY-----")
         .filter_map(|(at, label)| {
@@ -227,7 +229,8 @@ fn private_keys(text: &str) -> impl Iterator<Item = Range<usize>> {
         })
 }
 
-/// Words behind the name of a secret, or a way of authorization, that look like a secret, whatever stands between: of what was typed wrongly.
+/// Words that look like a secret after the name of a secret or an authorization scheme, with anything in
+/// between. For text with wrong syntax.
 pub(super) fn loose_parts(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut at, mut behind): (Vec<Range<usize>>, usize, Option<&str>) =
         (Vec::new(), 0, None);
@@ -251,7 +254,7 @@ pub(super) fn loose_parts(text: &str) -> Vec<Range<usize>> {
             .all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
             && is_secret_name(plain);
         behind = (is_scheme || is_name).then_some(plain);
-        // White space is one character, of one or more bytes.
+        // White space is one character of one or more bytes.
         at += word.len()
             + text[at + word.len()..]
                 .chars()
@@ -261,7 +264,7 @@ pub(super) fn loose_parts(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// What stands where a URL has its port and is no number: a password, of a URL without its host.
+/// Text in place of a URL's port that is not a number: a password in a URL without host.
 fn password_as_port(word: &str) -> Option<Range<usize>> {
     let begin = word.find("://")? + "://".len();
     let end = word[begin..]
@@ -274,13 +277,13 @@ fn password_as_port(word: &str) -> Option<Range<usize>> {
     (!is_other).then_some(colon + 1..end)
 }
 
-/// Whether a word is none of a language: it has a digit, or is long.
+/// Whether a word is unlikely in a language: it contains a digit, or is long.
 pub(super) fn is_likely(word: &str) -> bool {
     let has_digit = word.contains(|c: char| c.is_ascii_digit());
     word.len() >= LIKELY_BYTES_MIN && has_digit || word.len() >= LONG_BYTES_MIN
 }
 
-/// Directives of nginx that say where requests are passed on to.
+/// Directives of nginx for upstreams.
 const PASSES_ON: [&str; 6] = [
     "proxy_pass",
     "fastcgi_pass",
@@ -290,7 +293,7 @@ const PASSES_ON: [&str; 6] = [
     "memcached_pass",
 ];
 
-/// Values behind the names of secrets, and whether each is a list of pairs.
+/// Values with the names of secrets, and whether each is a list of pairs.
 fn assigned(text: &str, field: Field<'_>) -> Vec<(Range<usize>, bool)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let (mut found, mut from) = (Vec::new(), 0);

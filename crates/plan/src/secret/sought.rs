@@ -1,14 +1,15 @@
-//! Looks for secrets in texts: whole, as anybody writes them, and in parts where a text was cut.
+//! Searches texts for secrets: complete ones in any encoding, and parts at places where a text was cut.
 //!
 //! ```text
 //! no access with hunter2!x       ─► no access with [secret-3f9a1b2c4d5e]
 //! no access with hunter2\u0021x  ─► no access with [secret-3f9a1b2c4d5e]
 //! no access with hunte…          ─► no access with [secret-3f9a1b2c4d5e]…
 //! ```
-//! A text is searched as it is and once its escapes are decoded, one kind of them after the other, for one text stands in another.
-//! Whoever has a whole text masks it and then cuts. A service's output, a header and other machines' messages may have been cut by
-//! others, so that the edges of every text are looked at. A cut of ours is marked by `…`: there five bytes are enough. Elsewhere the end of a
-//! line may be the end of a word, so that a part is masked only if it looks like no word.
+//! A text is searched as written and after decoding its escapes, one kind after the other, because texts are
+//! nested. Complete texts are masked before they are truncated. The output of services, headers and messages
+//! of other machines may have been truncated before, so the edges of every text are checked. Proofload marks
+//! a cut by `…`, where five bytes of a secret are enough. Elsewhere the end of a line may be the end of a
+//! word, and a part is only masked if it does not look like a word.
 
 mod index;
 mod pieces;
@@ -22,33 +23,35 @@ use super::escapes::{DecodedText, Escapes};
 use super::parts::DECODED_TIMES_MAX;
 use crate::placeholder::spliced;
 
-/// Shorter values are masked where their name stands, and not looked for elsewhere: they would be found in every other word.
+/// Minimum length of secrets that are searched for. Shorter values would be found in many words and are only
+/// masked after their names.
 pub(super) const SOUGHT_BYTES_MIN: usize = 6;
-/// A part of a secret at a cut.
+/// Minimum length of a part of a secret at a cut.
 const PART_BYTES_MIN: usize = 5;
-/// What marks a cut, ours and that of others.
+/// Marks of cuts, by Proofload and by others.
 const CUTS: [&str; 2] = ["…", "..."];
-/// No value is so short that is all of a longer text, even with every character as an escape, and is not looked for within others.
+/// Maximum length of a text that is decoded before it is compared with whole values. A value too short to be
+/// searched for is never longer, even with every character escaped.
 const SHORT_TEXT_BYTES_MAX: usize = 128;
 
-/// A secret in one of its forms, and what stands in its place.
+/// A secret in one of its forms, and its replacement.
 #[derive(Clone, PartialEq)]
 pub(super) struct Hidden {
     pub value: String,
     pub instead: String,
-    /// Whether it is looked for within other texts.
+    /// Whether it is searched for within other texts.
     pub is_sought: bool,
 }
 
 /// All secrets in all forms.
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct Sought {
-    /// The longest first.
+    /// Longest first.
     all: Vec<Hidden>,
     index: SecretIndex,
 }
 
-/// Where a secret or a part of one was found.
+/// Range of a secret or a part of one.
 type FoundSecret<'h> = (Range<usize>, &'h Hidden);
 
 impl Sought {
@@ -71,12 +74,12 @@ impl Sought {
         *self = Sought::new([&self.all[..], &other.all].concat());
     }
 
-    /// Whether nothing is looked for.
+    /// Whether there are no secrets.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
 
-    /// What stands in place of a secret that is all of a text.
+    /// Replacement of a secret that is the whole text.
     pub fn whole(&self, text: &str) -> Option<&str> {
         let is_all = |text: &str| {
             let hidden = self.all.iter().find(|hidden| hidden.value == text);
@@ -91,7 +94,7 @@ impl Sought {
         found.first().map(|(_, hidden)| hidden.instead.as_str())
     }
 
-    /// A text without any secret and without parts at its cuts; `None` if it has none.
+    /// The text without secrets and parts of secrets at cuts. `None` if there are none.
     pub fn without(&self, text: &str) -> Option<String> {
         self.masked(text, &|text| {
             let has_ends = self.index.ends_are_in(text.as_bytes());
@@ -104,12 +107,12 @@ impl Sought {
         })
     }
 
-    /// A text without any secret, of which nobody has cut anything.
+    /// The text without complete secrets. `None` if there are none.
     pub fn without_whole(&self, text: &str) -> Option<String> {
         self.masked(text, &|text| self.wholes(text))
     }
 
-    /// A text without what is found in it; `None` if that is nothing.
+    /// The text without the secrets that `find` returns. `None` if there are none.
     fn masked<'h>(
         &'h self,
         text: &str,
@@ -122,7 +125,7 @@ impl Sought {
         found.sort_by_key(|(range, hidden)| {
             (range.start, Reverse(range.end), Reverse(hidden.value.len()))
         });
-        // What overlaps is masked together, for the value of which most is there.
+        // Overlapping ranges are masked together, with the replacement of the longest part.
         let mut masked: Vec<(FoundSecret<'_>, usize)> = Vec::new();
         for (range, hidden) in found {
             let length = range.len();
@@ -173,7 +176,7 @@ impl Sought {
         found
     }
 
-    /// The secret that has all of a piece between two cuts in it.
+    /// The secret that contains a whole piece between two cuts.
     fn around(&self, text: &str, piece: &TextPiece) -> Option<&Hidden> {
         if !(piece.is_cut_before && piece.is_cut_behind) {
             return None;
@@ -193,7 +196,7 @@ impl Sought {
         })
     }
 
-    /// The end of a secret that a piece begins with.
+    /// The end of a secret at the start of a piece.
     fn last_part(&self, text: &str, piece: &TextPiece) -> Option<FoundSecret<'_>> {
         for begin in piece.begins(text) {
             let inside = &text.as_bytes()[begin..piece.range.end];
@@ -219,7 +222,7 @@ impl Sought {
         None
     }
 
-    /// The beginning of a secret that a piece ends with.
+    /// The beginning of a secret at the end of a piece.
     fn first_part(&self, text: &str, piece: &TextPiece) -> Option<FoundSecret<'_>> {
         for end in piece.ends(text) {
             let inside = &text.as_bytes()[piece.range.start..end];
@@ -233,7 +236,7 @@ impl Sought {
                 (PART_BYTES_MIN..=most).rev().find(is_part)
             };
             match longest(self.sought(), part) {
-                // All of it is no part: without its last quote, it would seem to be one.
+                // A complete secret is not a part. Without its last quote it would look like one.
                 Some((length, hidden)) if length == hidden.value.len() => return None,
                 Some((length, hidden))
                     if piece.is_told(text, end - length..end, piece.is_cut_behind) =>
@@ -247,7 +250,7 @@ impl Sought {
     }
 }
 
-/// The secret of which the longest part is there, and the part's length.
+/// The secret with the longest part, and the length of this part.
 fn longest<'h>(
     all: impl Iterator<Item = &'h Hidden>,
     part: impl Fn(&Hidden) -> Option<usize>,
@@ -256,7 +259,8 @@ fn longest<'h>(
         .max_by_key(|(length, _)| *length)
 }
 
-/// What is found in a text as it is, and in what it says once its escapes are decoded as often as this, at its places in the text.
+/// Secrets in a text as written and after decoding its escapes up to this many times, at their ranges in the
+/// text.
 fn readings<'h>(
     text: &str,
     times: usize,

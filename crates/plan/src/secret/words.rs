@@ -12,7 +12,8 @@ pub(crate) fn visit_words(words: &mut [String], visit: TextVisit<'_>) {
     }
 }
 
-/// The flag before each word of a command line whose secret the word is: a flag that ends with its name has its value behind it.
+/// For each word of a command line, the preceding flag whose secret value it is. Only flags without `=` have
+/// their value in the next word.
 pub(crate) fn secret_flags<W: AsRef<str>>(words: &[W]) -> Vec<Option<String>> {
     let mut before: Option<String> = None;
     let flag_before = |word: &W| {
@@ -28,7 +29,8 @@ pub(crate) fn secret_flags<W: AsRef<str>>(words: &[W]) -> Vec<Option<String>> {
     words.iter().map(flag_before).collect()
 }
 
-/// Whether a word that begins with a hyphen is a flag, and no value: `-x`, `--name`, `--name=value`. A token in base64url may begin so.
+/// Whether a word is a flag and not a value: `-x`, `--name`, `--name=value`. A base64url token may also begin
+/// with a hyphen.
 pub(super) fn is_flag(word: &str) -> bool {
     let Some(rest) = word
         .strip_prefix('-')
@@ -44,7 +46,7 @@ pub(super) fn is_flag(word: &str) -> bool {
     !(has(char::is_ascii_digit) && has(char::is_ascii_uppercase))
 }
 
-/// The name of a flag that has its value behind it, in a word of its own.
+/// The name of a flag whose value is the next word.
 fn flag_name(word: &str) -> Option<&str> {
     word.starts_with('-')
         .then(|| word.trim_start_matches('-'))

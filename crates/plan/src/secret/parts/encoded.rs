@@ -1,5 +1,5 @@
-//! Secrets whose names are encoded: JSON and other texts in a field of a query or of a form, names with percent signs, and keys of JSON with
-//! escapes.
+//! Secrets with encoded names: JSON and other texts in a field of a query or form, percent-encoded names, and
+//! JSON keys with escapes.
 //!
 //! ```text
 //! /a?variables=%7B%22password%22%3A%22VALUE%22%7D   api%5Fkey=VALUE   {"\u0070assword": "VALUE"}
@@ -13,14 +13,14 @@ use super::super::forms::from_json;
 use super::super::names::is_secret_name;
 use super::{Field, parts_within};
 
-/// A URL may stand in the query of a URL, and has a query, too; JSON in a string of JSON.
+/// A URL in the query of a URL has a query itself. JSON may be in a JSON string.
 pub(in super::super) const DECODED_TIMES_MAX: usize = 2;
-/// Longest key of JSON that is decoded, and most bytes between its begin and an escape.
+/// Maximum length of a JSON key that is decoded, and maximum distance of an escape from its start.
 const KEY_BYTES_MAX: usize = 200;
-/// What no field of a query or of a form has in it.
+/// Characters that no field of a query or form contains.
 const ENDS: [char; 7] = ['&', '#', '"', '<', '>', '`', '\\'];
 
-/// The fields that have secrets in them once their percent signs are decoded, as often as this. Each is taken as a whole.
+/// Fields that contain secrets after percent-decoding, up to this many times. The whole field is a secret.
 pub(super) fn encoded(field: Field<'_>, text: &str, times: usize) -> Vec<Range<usize>> {
     let (mut found, mut from, mut apostrophes) = (Vec::new(), 0, 0);
     while let Some(percent) = text[from..]
@@ -48,14 +48,14 @@ fn is_end(c: char) -> bool {
     c.is_whitespace() || ENDS.contains(&c)
 }
 
-/// A field of a query or of a form, which may have no name: a word of a path, for example.
+/// A field of a query or form. It may have no name, such as a segment of a path.
 struct EncodedText {
     name: Range<usize>,
     value: Range<usize>,
 }
 
 impl EncodedText {
-    /// The one that begins at `start`; `is_quoted`: an apostrophe ends it.
+    /// The field that begins at `start`. If `is_quoted`, an apostrophe ends it.
     fn of(text: &str, start: usize, is_quoted: bool) -> EncodedText {
         let ends = |c: char| is_end(c) || is_quoted && c == '\'';
         let length = text[start..]
@@ -76,7 +76,7 @@ impl EncodedText {
     }
 
     fn secret(&self, field: Field<'_>, text: &str, times: usize) -> Option<Range<usize>> {
-        // What is no secret before it is decoded: the password of a URL is found without that.
+        // Only if it is not a secret before decoding. The password of a URL is found without decoding.
         let has_secret = |range: &Range<usize>| {
             let written = &text[range.clone()];
             let found = |text: &str, times: usize| parts_within(field, text, times).len();
@@ -94,7 +94,7 @@ impl EncodedText {
     }
 }
 
-/// A text as its reader decodes it; `None` if nothing in it is encoded.
+/// The decoded text. `None` if nothing in it is encoded.
 fn decoded(text: &str) -> Option<String> {
     let decoded = text
         .contains('%')
@@ -103,7 +103,7 @@ fn decoded(text: &str) -> Option<String> {
     (decoded != text).then_some(decoded)
 }
 
-/// Keys of JSON that are names of secrets and have escapes for letters.
+/// JSON keys that are names of secrets with escaped letters.
 pub(super) fn escaped_names(text: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
     text.match_indices("\\u").filter_map(move |(at, _)| {

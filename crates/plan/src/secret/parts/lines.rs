@@ -1,4 +1,4 @@
-//! Values of texts that are read line by line: blocks of YAML, and directives such as nginx and Redis have.
+//! Values in line-based texts: YAML blocks, and directives of nginx and Redis.
 //!
 //! ```text
 //! password: |            tokens:            proxy_set_header Authorization "Bearer VALUE";
@@ -11,10 +11,11 @@ use super::super::Field;
 use super::is_likely;
 use super::quote::{Quote, quoted};
 
-/// What ends a statement, and begins the next.
+/// Separators of statements.
 const STATEMENT: [char; 4] = ['\n', ';', '{', '}'];
 
-/// The values in the lines below a key of YAML, from the colon behind the key on; `None` if the value stands in the key's own line.
+/// Values in the lines below a YAML key, from the colon after the key. `None` if the value is in the line of
+/// the key.
 pub(super) fn yaml_block(
     text: &str,
     name: Range<usize>,
@@ -57,7 +58,7 @@ pub(super) fn yaml_block(
     (!found.is_empty()).then_some(found)
 }
 
-/// The value in a line of YAML: of a list, or behind a key.
+/// The value in a YAML line: a list item, or the value of a key.
 fn scalar(text: &str, mut line: Range<usize>) -> Option<Range<usize>> {
     while let Some(rest) = text[line.clone()].strip_prefix("- ") {
         line.start = line.end - rest.trim_start().len();
@@ -66,7 +67,7 @@ fn scalar(text: &str, mut line: Range<usize>) -> Option<Range<usize>> {
     let content = &text[line.start..];
     if let Some(quote) = Quote::of(content) {
         let inside = quoted(text, line.start, quote);
-        // A quoted key has its value behind it.
+        // The value follows a quoted key.
         if !text
             .get(inside.end + 1..)
             .is_some_and(|rest| rest.trim_start().starts_with(':'))
@@ -83,12 +84,12 @@ fn scalar(text: &str, mut line: Range<usize>) -> Option<Range<usize>> {
     let value = &text[line.start..];
     match Quote::of(value) {
         Some(quote) => Some(quoted(text, line.start, quote)),
-        // What introduces a block is no value.
+        // The indicator of a block is not a value.
         None => Some(line).filter(|_| !value.starts_with(['|', '>'])),
     }
 }
 
-/// Where the value of a directive begins, if the name is one, or the first argument of one.
+/// Start of a directive's value, if the name is a directive or its first argument.
 pub(super) fn directive(text: &str, name: &Range<usize>, field: Field<'_>) -> Option<usize> {
     let rest = &text[name.end..];
     let value = rest.trim_start_matches([' ', '\t']);
@@ -125,13 +126,13 @@ pub(super) fn directive(text: &str, name: &Range<usize>, field: Field<'_>) -> Op
     is_directive.then_some(text.len() - value.len())
 }
 
-/// A value up to the end of its line, or of the statement; in quotes what stands in them.
+/// A value up to the end of its line or statement, or the content of its quotes.
 pub(super) fn line_value(text: &str, begin: usize) -> Range<usize> {
     if let Some(quote) = Quote::of(&text[begin..]) {
         return quoted(text, begin, quote);
     }
     let line = text[begin..].lines().next().unwrap_or_default();
-    // In a password a semicolon stands between characters.
+    // A semicolon within a password is followed by another character.
     let ends = line.match_indices(';').map(|(at, _)| at);
     let is_end = |at: &usize| {
         line[at + 1..]

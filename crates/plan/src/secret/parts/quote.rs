@@ -1,4 +1,4 @@
-//! Quotes, which may be escaped in a text that is quoted itself, and the values in them.
+//! Quoted values. In a text that is itself quoted, the quotes are escaped.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub(super) struct Quote {
 }
 
 impl Quote {
-    /// The quote that a text begins with.
+    /// The quote at the start of a text.
     pub fn of(text: &str) -> Option<Quote> {
         let escapes = text.len() - text.trim_start_matches('\\').len();
         let mark = text[escapes..]
@@ -23,7 +23,7 @@ impl Quote {
         Some(Quote { mark, escapes })
     }
 
-    /// The quote that a text ends with.
+    /// The quote at the end of a text.
     pub fn before(text: &str) -> Option<Quote> {
         let mark = text.chars().next_back().filter(|c| "\"'".contains(*c))?;
         let rest = &text[..text.len() - 1];
@@ -37,7 +37,7 @@ impl Quote {
         self.escapes + 1
     }
 
-    /// The length of the text before the closing quote; of all of it if none follows.
+    /// Length of the text before the closing quote, or of the whole text without one.
     pub fn content(self, text: &str) -> usize {
         let mut escapes = 0;
         for (at, c) in text.char_indices() {
@@ -52,7 +52,7 @@ impl Quote {
     }
 }
 
-/// A value in quotes, without them; with them where a shell would join more to it.
+/// A quoted value without its quotes. They are included if a shell would join more text to it.
 pub(super) fn quoted(text: &str, begin: usize, quote: Quote) -> Range<usize> {
     if let Some(inside) = tripled(text, begin, quote) {
         return inside;
@@ -74,7 +74,7 @@ pub(super) fn quoted(text: &str, begin: usize, quote: Quote) -> Range<usize> {
     begin..behind + bare(text, behind, |c| ENDS.contains(c))
 }
 
-/// A value in three quotes, as Python and TOML have it: of any number of lines.
+/// A value in triple quotes, as in Python and TOML. It may have several lines.
 fn tripled(text: &str, begin: usize, quote: Quote) -> Option<Range<usize>> {
     let mark = text[begin..begin + quote.length()].repeat(3);
     let inside = begin + mark.len();
@@ -87,7 +87,7 @@ fn tripled(text: &str, begin: usize, quote: Quote) -> Option<Range<usize>> {
     )
 }
 
-/// The length of a value in quotes that may have several lines: its closing quote ends a line. 0 for any other value.
+/// Length of a quoted value of several lines, whose closing quote ends a line. 0 for any other value.
 pub(super) fn quoted_lines(value: &str) -> usize {
     let Some(quote) = Quote::of(value) else {
         return 0;

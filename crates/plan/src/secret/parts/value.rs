@@ -1,4 +1,4 @@
-//! The values behind a name: what separates them, and where each ends.
+//! Values of a name: their separators, and their ends.
 
 use std::ops::Range;
 
@@ -7,18 +7,18 @@ use super::lines::{directive, line_value, yaml_block};
 use super::quote::{Quote, quoted, quoted_lines};
 use super::{ENDS, MARK, is_likely, is_list, marks, scheme, xml};
 
-/// What closes the index of a field.
+/// Closing brackets of a field's index.
 const CLOSING: [&str; 3] = ["]", "%5D", "%5d"];
 
-/// Most bytes of a pair whose value stands before its name.
+/// Maximum length of a pair whose value precedes its name.
 const PAIR_BYTES_MAX: usize = 4 << 10;
 
-/// What stands between a name and its value.
+/// Separator between a name and its value.
 #[derive(Clone, Copy, PartialEq)]
 enum Separator {
     Equals,
     Colon,
-    /// White space, of a flag or of a directive.
+    /// White space, after a flag or a directive.
     Space,
 }
 
@@ -63,7 +63,7 @@ fn values_behind(text: &str, name: &Range<usize>, field: Field<'_>) -> Vec<Range
     }
 }
 
-/// What separates a name from its value, and where that begins; `None` if nothing is assigned.
+/// The separator of a name and its value, and the start of the value. `None` if there is no value.
 fn separator(
     text: &str,
     name: &Range<usize>,
@@ -108,7 +108,7 @@ fn separator(
         ));
     }
     let is_flag = text[name.clone()].starts_with('-');
-    // A list of words, as JSON has it.
+    // A JSON list of words.
     if let Some(word) = behind
         .strip_prefix(',')
         .filter(|_| is_flag && closed.is_some())
@@ -141,7 +141,7 @@ fn ends_with_word(text: &str, word: &str) -> bool {
         .is_some_and(|end| end.eq_ignore_ascii_case(word))
 }
 
-/// A text without the index of a field before its sign: `user[password]=`, `tokens[]=`, also as a URL writes it.
+/// Skips the index of a field before its sign: `user[password]=`, `tokens[]=`, also percent-encoded.
 fn without_index(text: &str) -> &str {
     let mut rest = text;
     loop {
@@ -159,7 +159,8 @@ fn without_index(text: &str) -> &str {
     }
 }
 
-/// A text without the white space at its begin; of a name in quotes that of several lines, also as a string of JSON has it.
+/// Skips leading white space. After a quoted name it may include line breaks, also as escapes of a JSON
+/// string.
 fn without_space(text: &str, closed: Option<Quote>) -> &str {
     let Some(quote) = closed else {
         return text.trim_start_matches([' ', '\t']);
@@ -177,7 +178,7 @@ fn without_space(text: &str, closed: Option<Quote>) -> &str {
     }
 }
 
-/// Where the value begins: on the next line only if it stands in quotes or brackets there.
+/// Start of the value. On the next line only if it is in quotes or brackets.
 fn value_start(text: &str, at: usize, closed: Option<Quote>, separator: Separator) -> usize {
     let value = without_space(&text[at..], closed);
     let below = value.trim_start_matches([' ', '\t', '\r', '\n', '\\']);
@@ -188,7 +189,7 @@ fn value_start(text: &str, at: usize, closed: Option<Quote>, separator: Separato
     text.len() - if is_taken { below.len() } else { value.len() }
 }
 
-/// The value of a field of a form in parts (RFC 7578): what follows the empty line behind its name.
+/// Value of a multipart form field (RFC 7578): the text after the empty line that follows its name.
 fn form_part(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
     let before = &text[..name.start];
     let line = &before[before.rfind('\n').map_or(0, |newline| newline + 1)..];
@@ -207,7 +208,7 @@ fn form_part(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
     Some(begin..length.map_or(text.len(), |length| begin + length))
 }
 
-/// The value beside a name that is a value itself: `"name": "token", "value": "abc"`.
+/// Value of a name that is itself a value: `"name": "token", "value": "abc"`.
 fn paired(text: &str, name: &Range<usize>, behind: &str) -> Option<usize> {
     let before = text[..name.start]
         .trim_end_matches(['"', '\'', '\\'])
@@ -226,7 +227,7 @@ fn paired(text: &str, name: &Range<usize>, behind: &str) -> Option<usize> {
         .then(|| text.len() - sign.len() + 1)
 }
 
-/// The same where the value is the first of the pair: `"value": "abc", "name": "token"`.
+/// The same with the value first: `"value": "abc", "name": "token"`.
 fn paired_before(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
     let is_quote = |c: char| "\"'\\".contains(c);
     let key = text[..name.start]
@@ -264,7 +265,7 @@ fn paired_before(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
     })
 }
 
-/// A value that begins behind a name.
+/// A value that follows a name.
 struct NamedValue<'t> {
     text: &'t str,
     name: &'t Range<usize>,
@@ -279,22 +280,22 @@ impl NamedValue<'_> {
         &self.text[..self.name.start]
     }
 
-    /// Whether the name begins a line, or a word in quotes.
+    /// Whether the name is at the start of a line or of a quoted word.
     fn opens_line(&self) -> bool {
         let before = self.before();
         let line = &before[before.rfind('\n').map_or(0, |newline| newline + 1)..];
-        // The other of a pair stands before its value.
+        // The other key of the pair precedes the value.
         before.ends_with(['"', '\'', '='])
             || line.trim_end().ends_with(':')
             || line.trim_start_matches([' ', '\t', '-', '#']).is_empty()
     }
 
-    /// Whether white space stands before the value: a shell's command in backquotes follows the sign.
+    /// Whether white space precedes the value. A shell command in backquotes follows the sign directly.
     fn is_spaced(&self) -> bool {
         self.text[..self.begin].ends_with(char::is_whitespace)
     }
 
-    /// Whether it is all of a word of a command, which no shell reads.
+    /// Whether it is a whole word of a command, which no shell interprets.
     fn is_whole_word(&self) -> bool {
         let is_flag = self.name.start == 0 && self.text.starts_with('-');
         is_flag && self.separator == Separator::Equals && matches!(self.field, Field::Word)
@@ -324,7 +325,7 @@ impl NamedValue<'_> {
             return begin..begin + length;
         }
         if self.is_whole_word() {
-            // However many blanks are in it.
+            // It may contain spaces.
             return begin..text.len();
         }
         if is_template
@@ -365,7 +366,7 @@ impl NamedValue<'_> {
         self.begin..begin + if in_word { trimmed.len() } else { length }
     }
 
-    /// Whether a shell has the value elsewhere: the name of its variable is not a secret.
+    /// Whether the value is a shell variable, whose name is not a secret.
     fn is_reference(&self, value: &Range<usize>) -> bool {
         let in_form = self.before().ends_with(['?', '&']) || {
             let behind = &self.text[value.end..];
@@ -395,7 +396,7 @@ impl NamedValue<'_> {
     }
 }
 
-/// The length of a value without quotes around it, from `begin` on; quotes inside of it may have more of it.
+/// Length of an unquoted value from `begin`. Quotes inside it may extend it.
 pub(super) fn bare(text: &str, begin: usize, is_end: impl Fn(char) -> bool) -> usize {
     let value = &text[begin..];
     let (mut at, mut open) = (0, 0);
@@ -432,7 +433,7 @@ pub(super) fn bare(text: &str, begin: usize, is_end: impl Fn(char) -> bool) -> u
     value.len()
 }
 
-/// The length of a list or table that stands as a value, up to the bracket that closes it, with what is glued to it.
+/// Length of a value that is a list or table, up to its closing bracket and anything joined to it.
 fn structure(value: &str) -> Option<usize> {
     let is_table = value.strip_prefix('{').is_some_and(|rest| {
         // Unlike a placeholder.
@@ -452,7 +453,7 @@ fn structure(value: &str) -> Option<usize> {
             at = (inside + quote.content(&value[inside..]) + quote.length()).min(value.len());
             continue;
         }
-        // A brace that is written twice is one; only the last of them counts.
+        // A doubled brace is one brace. Only the last of them counts.
         let is_double = value[at..].starts_with("{{");
         open += i32::from("[{".contains(c) && !is_double) - i32::from("]}".contains(c));
         at += c.len_utf8();
@@ -461,7 +462,7 @@ fn structure(value: &str) -> Option<usize> {
             return Some(at + value[at..].find(is_end).unwrap_or(value.len() - at));
         }
     }
-    // A list that is cut off; else a value that only begins so.
+    // A truncated list, or another value that begins like one.
     let is_list = is_table
         || value[1..]
             .trim_start()

@@ -1,4 +1,5 @@
-//! Values in XML: the content of an element with the name of a secret, and what an element says of a name in one of its attributes.
+//! Values in XML: the content of an element with the name of a secret, and of elements with such a name in an
+//! attribute.
 //!
 //! ```text
 //! <password>VALUE</password>   <api-key value="VALUE"/>   <add key="password" value="VALUE"/>   <param name="token">VALUE</param>
@@ -8,11 +9,11 @@ use std::ops::Range;
 
 use super::quote::Quote;
 
-/// Attributes that have a value, and do not describe it.
+/// Attributes that contain values.
 const VALUES: [&str; 4] = ["value", "val", "content", "data"];
 
-/// The values of a name that is an element, or the value of an attribute. `None` for any other text; an attribute with the name of a
-/// secret is an assignment as any other.
+/// Values of a name that is an element or the value of an attribute. `None` for any other text. An attribute
+/// with the name of a secret is an ordinary assignment.
 pub(super) fn values(text: &str, name: &Range<usize>) -> Option<Vec<Range<usize>>> {
     let before = &text[..name.start];
     let open = before.rfind('<')?;
@@ -46,13 +47,13 @@ pub(super) fn values(text: &str, name: &Range<usize>) -> Option<Vec<Range<usize>
     (!found.is_empty()).then_some(found)
 }
 
-/// Where the `>` of a tag stands.
+/// Position of the `>` of a tag.
 fn tag_end(text: &str, from: usize) -> Option<usize> {
     let mut open: Option<char> = None;
     for (at, c) in text[from..].char_indices() {
         match (c, open) {
             ('>', None) => return Some(from + at),
-            // The name itself may stand in quotes, of which only the second is seen here.
+            // The name itself may be in quotes. Only the second quote is in this range.
             ('"' | '\'', None)
                 if text[from..from + at].ends_with('=')
                     || text[from..from + at].ends_with("=\\") =>
@@ -67,7 +68,7 @@ fn tag_end(text: &str, from: usize) -> Option<usize> {
     None
 }
 
-/// The values of the attributes of [`VALUES`] in this part of a tag.
+/// Values of the attributes [`VALUES`] in this part of a tag.
 fn attributes(text: &str, within: Range<usize>) -> Vec<Range<usize>> {
     let part = &text[within.clone()];
     let signs = part.match_indices('=');
@@ -88,7 +89,7 @@ fn attributes(text: &str, within: Range<usize>) -> Vec<Range<usize>> {
     signs.filter_map(value).collect()
 }
 
-/// What an element contains, its other elements included, without the white space around it.
+/// Content of an element with its child elements, without surrounding white space.
 fn content(text: &str, begin: usize, tag: &str) -> Option<Range<usize>> {
     let rest = &text[begin..];
     let ends = ["</", "<\\/"]

@@ -1,25 +1,26 @@
-//! The bytes of all that is looked for, by which a text is searched in one pass, however many secrets there are. Most texts have none.
+//! Index of the bytes of all secrets. It searches a text in one pass, independent of the number of secrets.
+//! Most texts contain none.
 
 use std::ops::Range;
 
 use super::PART_BYTES_MIN;
 
-/// Bits of the table: 8 KiB stay in a processor's first cache.
+/// Address bits of the table: 8 KiB fit into the L1 cache.
 const TABLE_BITS: u32 = 16;
 const WINDOW: u64 = (1 << (8 * PART_BYTES_MIN)) - 1;
 
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct SecretIndex {
-    /// The first and the last bytes of values, by their hashes. Empty if there are none.
+    /// Hashes of the first and last bytes of values. Empty without values.
     ends: Vec<u64>,
-    /// The first bytes of each value, in order, with its place in the list.
+    /// The first bytes of each value with its index, sorted.
     starts: Vec<(u64, usize)>,
-    /// Any bytes of values, in order.
+    /// All windows of bytes of values, sorted.
     parts: Vec<u64>,
 }
 
 impl SecretIndex {
-    /// Values with their places in the list.
+    /// Creates the index from values with their indices.
     pub fn of<'v>(values: impl Iterator<Item = (usize, &'v [u8])>) -> SecretIndex {
         let mut index = SecretIndex::default();
         for (place, value) in values {
@@ -44,24 +45,25 @@ impl SecretIndex {
         self.ends.is_empty()
     }
 
-    /// Whether a text may have the begin or the end of a value.
+    /// Whether a text may contain the start or end of a value.
     pub fn ends_are_in(&self, text: &[u8]) -> bool {
         !self.is_empty() && self.ends_in(text).next().is_some()
     }
 
-    /// Whether these bytes, at the begin of a text, may be of a value.
+    /// Whether the bytes at the start of a text may be part of a value.
     pub fn may_begin(&self, text: &[u8]) -> bool {
         let first = text.get(..PART_BYTES_MIN);
         first.is_some_and(|first| self.parts.binary_search(&window(first)).is_ok())
     }
 
-    /// The same at its end.
+    /// Whether the bytes at the end of a text may be part of a value.
     pub fn may_end(&self, text: &[u8]) -> bool {
         let begin = text.len().checked_sub(PART_BYTES_MIN);
         begin.is_some_and(|begin| self.may_begin(&text[begin..]))
     }
 
-    /// Where whole values are, and their places in the list, of which `value` has them. Of one value, none within another.
+    /// Ranges of complete values with their indices. `value` returns a value by index. Ranges of one value do
+    /// not overlap.
     pub fn wholes<'v>(
         &self,
         text: &[u8],
@@ -89,7 +91,7 @@ impl SecretIndex {
         found
     }
 
-    /// Where bytes begin that are probably an end of a value. Not for an empty index.
+    /// Positions of bytes that are probably the start or end of a value. The index must not be empty.
     fn ends_in<'t>(&self, text: &'t [u8]) -> impl Iterator<Item = (usize, u64)> + use<'_, 't> {
         let mut window = 0;
         text.iter().enumerate().filter_map(move |(at, byte)| {

@@ -1,16 +1,17 @@
-//! Where a text may have been cut: the pieces of its lines, and what may stand between a cut and the rest of a secret.
+//! Places where a text may have been cut: pieces of its lines, and characters between a cut and a part of a
+//! secret.
 
 use std::ops::Range;
 
 use super::CUTS;
 
-/// A part of a secret where no mark says that something was cut off.
+/// Minimum length of a part of a secret at a place without a mark of a cut.
 const UNMARKED_BYTES_MIN: usize = 6;
-/// A part of so many bytes is no word.
+/// Minimum length of a part that cannot be a word.
 const UNLIKE_WORDS_BYTES: usize = 16;
-/// A shorter line is a part of a secret as a whole by chance: nobody cuts to so little.
+/// Minimum length of a line that was cut. A shorter line is a part of a secret by chance.
 const CUT_LINE_BYTES_MIN: usize = 40;
-/// What stands between a part of a secret and a cut: quotes, and what is left of a character.
+/// Characters between a part of a secret and a cut: quotes, and the rest of a character.
 const AROUND: [char; 10] = [
     '"',
     '\'',
@@ -23,14 +24,14 @@ const AROUND: [char; 10] = [
     ' ',
     char::REPLACEMENT_CHARACTER,
 ];
-/// So many of them may be of the secret itself.
+/// Maximum number of such characters that may belong to the secret.
 const AROUND_MAX: usize = 8;
-/// Most bytes that a cut leaves of an escape.
+/// Maximum length of a truncated escape.
 const ESCAPE_BYTES_MAX: usize = 16;
-/// So many escapes, begun ones of one in another included, may be one character: bytes of UTF-8, units of UTF-16.
+/// Maximum number of escapes for one character, including nested truncated ones: UTF-8 bytes, UTF-16 units.
 const ESCAPES_MAX: usize = 8;
 
-/// A line of a text, or what is left of it between cuts.
+/// A line of a text, or a part of a line between cuts.
 pub(super) struct TextPiece {
     pub range: Range<usize>,
     pub is_cut_before: bool,
@@ -38,7 +39,8 @@ pub(super) struct TextPiece {
 }
 
 impl TextPiece {
-    /// A part of a secret that it begins with may begin at any of these: behind what stands around it, and behind the rest of an escape.
+    /// Possible starts of a part of a secret at the start of the piece: after surrounding characters, and
+    /// after the rest of an escape.
     pub fn begins(&self, text: &str) -> Vec<usize> {
         let whole = &text[self.range.clone()];
         let inside = whole.trim_start_matches(AROUND);
@@ -52,7 +54,7 @@ impl TextPiece {
         let is_rest = |byte: &u8| {
             byte.is_ascii_hexdigit() || b"uUx#%\\{};".contains(byte) || is_of_latin(*byte)
         };
-        // An entity is a word with its sign, which may be one, too.
+        // The sign of an entity may itself be an entity.
         let signs = escape.iter().enumerate().filter(|(_, byte)| **byte == b';');
         for from in [0].into_iter().chain(signs.map(|(sign, _)| sign + 1)) {
             let rest = escape[from..].iter().take_while(|byte| is_rest(byte));
@@ -64,7 +66,7 @@ impl TextPiece {
         begins
     }
 
-    /// A part of a secret that it ends with may end at any of these.
+    /// Possible ends of a part of a secret at the end of the piece.
     pub fn ends(&self, text: &str) -> Vec<usize> {
         let whole = &text[self.range.clone()];
         let mut inside = whole.trim_end_matches(AROUND);
@@ -90,11 +92,11 @@ impl TextPiece {
         ends
     }
 
-    /// Whether a part of a secret at an edge of it is masked.
+    /// Whether a part of a secret at an edge of the piece is masked.
     pub fn is_told(&self, text: &str, part: Range<usize>, is_marked: bool) -> bool {
         let (is_whole, line) = (part == self.range, self.range.len());
         let part = &text[part];
-        // No word, no number and no address has both.
+        // No word, number or address contains both.
         let is_mixed = part.contains(|c: char| c.is_ascii_digit())
             && part.contains(|c: char| c.is_alphabetic());
         let is_unlike_words =
@@ -103,14 +105,15 @@ impl TextPiece {
     }
 }
 
-/// Whether a byte is of a character between U+0080 and U+00FF: as such, a byte of UTF-8 is read whose others were cut off.
+/// Whether a character is between U+0080 and U+00FF. A single byte of truncated UTF-8 is decoded to such a
+/// character.
 fn is_of_latin(byte: u8) -> bool {
     (0x80..=0xc3).contains(&byte) && !matches!(byte, 0xc0 | 0xc1)
 }
 
-/// A text without what a cut left of an escape at its end; `None` if that ends with no such thing.
+/// The text without a truncated escape at its end. `None` if there is none.
 fn without_escape(text: &str) -> Option<&str> {
-    // A byte of UTF-8 whose others were cut off.
+    // A byte of truncated UTF-8.
     if let Some(rest) = text.strip_suffix(|c| ('\u{80}'..='\u{ff}').contains(&c)) {
         return Some(rest);
     }
@@ -155,7 +158,7 @@ pub(super) fn pieces(text: &str) -> Vec<TextPiece> {
             });
             let Some((_, cut)) = cut else { break };
             let rest = &text[to + cut.len()..end];
-            // Some write four dots.
+            // Some programs write four dots.
             (at, is_cut_before) = (end - rest.trim_start_matches(['.', '…']).len(), true);
         }
         begin += line.len();
