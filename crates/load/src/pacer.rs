@@ -21,6 +21,8 @@
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
+use model::BUCKET_NS;
+
 use crate::{ArrivalProcess, Rate};
 
 /// The arrival times of one thread, oldest first. A clone yields the same ones.
@@ -89,6 +91,16 @@ impl Pacer {
             law,
             profile: RateProfile::new(pace.rate),
             due_ns: 0.0,
+        }
+    }
+
+    /// Number of buckets of a ramp. `None` for a constant rate.
+    pub(crate) fn ramp_buckets(&self) -> Option<usize> {
+        match self.profile {
+            RateProfile::Constant { .. } => None,
+            RateProfile::Ramp { over_s, .. } => {
+                Some((over_s * NS_PER_S / BUCKET_NS as f64).round() as usize)
+            }
         }
     }
 

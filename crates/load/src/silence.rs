@@ -15,7 +15,8 @@ const STRETCHES_MAX: usize = 1024;
 /// Watches one thread's responses.
 #[derive(Debug)]
 pub(crate) struct SilenceWatch {
-    started_ns: u64,
+    /// Start of the window.
+    pub(crate) started_ns: u64,
     /// Time of the last response, or start of the window.
     last_ns: u64,
     /// Time since which a request has waited after that. `u64::MAX` if none waits.

@@ -4,12 +4,16 @@
 //! its own thread. A first error, or a first status other than 200, allocates. A latency is recorded once, by
 //! endpoint and by the result of the request. Sums over endpoints are computed when the slice is over.
 
-use model::{BUCKET_NS, Cause, Counts, EndpointCounts, EndpointOutcome, ErrorCount, Phase};
+use model::{
+    BUCKET_NS, Cause, Counts, EndpointCounts, EndpointOutcome, ErrorCount, Phase, RAMP_PARTS,
+    RampPart, ramp_part,
+};
 use stats::{Latencies, Quantile};
 
 use crate::arena::ArenaEndpoint;
 use crate::check::{ChecksSeen, EndpointSeen};
 use crate::in_flight::InFlight;
+use crate::pacer::Pacer;
 use crate::silence::SilenceWatch;
 
 /// Maximum number of buckets allocated in advance: ten minutes.
@@ -35,6 +39,8 @@ pub(crate) struct ThreadTally {
     status: Box<[u64]>,
     /// Cells by endpoint, each with the usual outcome first.
     endpoints: Vec<Vec<OutcomeCell>>,
+    /// Number of buckets of the ramp. 0 without one.
+    ramp_buckets: usize,
 }
 
 /// Requests of one endpoint with the same outcome.
@@ -72,7 +78,30 @@ impl ThreadTally {
             endpoints: (0..endpoints)
                 .map(|_| vec![OutcomeCell::new(Some(USUAL), open_loop)])
                 .collect(),
+            ramp_buckets: 0,
         }
+    }
+
+    /// Creates the tally of a slice with these arrivals. `None` in closed loop.
+    pub(crate) fn paced(endpoints: usize, pacer: Option<&Pacer>) -> ThreadTally {
+        let mut tally = ThreadTally::new(endpoints, pacer.is_some());
+        tally.ramp_buckets = pacer.and_then(Pacer::ramp_buckets).unwrap_or(0);
+        if let Some(open) = &mut tally.counts.open {
+            let parts = 0..tally.ramp_buckets.min(RAMP_PARTS);
+            let part = |_| RampPart {
+                successful: 0,
+                response: Latencies::new(),
+            };
+            open.ramp_parts = parts.map(part).collect();
+        }
+        tally
+    }
+
+    /// The part of a ramp in which a request was due. `None` without a ramp.
+    fn ramp_part(&mut self, intended_ns: u64) -> Option<&mut RampPart> {
+        let parts = &mut self.counts.open.as_mut()?.ramp_parts;
+        let bucket = intended_ns.saturating_sub(self.silence.started_ns) / BUCKET_NS;
+        parts.get_mut(ramp_part(bucket as usize, self.ramp_buckets))
     }
 
     /// Counts a complete response, `since_start_ns` into the window, or after it (`None`).
@@ -112,6 +141,11 @@ impl ThreadTally {
         cell.ok += u64::from(ok);
         cell.ok_in_window += u64::from(ok && since_start_ns.is_some());
         cell.bytes_body += body_bytes;
+        let intended_ns = request.intended_ns.filter(|_| self.ramp_buckets > 0);
+        if let Some((due_ns, part)) = intended_ns.and_then(|ns| Some((ns, self.ramp_part(ns)?))) {
+            part.successful += u64::from(ok);
+            part.response.record(now_ns - due_ns);
+        }
     }
 
     /// Means of the responses so far. `None` before the first.
@@ -280,7 +314,11 @@ impl ThreadTally {
 
     /// Counts an arrival of this endpoint that was due and never sent, with its age. `free` means a
     /// connection was free.
-    pub(crate) fn leave_unsent(&mut self, endpoint: u16, age_ns: u64, free: bool) {
+    pub(crate) fn leave_unsent(&mut self, endpoint: u16, (due_ns, now_ns): (u64, u64), free: bool) {
+        let age_ns = now_ns - due_ns;
+        if let Some(part) = self.ramp_part(due_ns) {
+            part.response.censor(age_ns);
+        }
         self.cell(endpoint, None)
             .response
             .iter_mut()
@@ -310,6 +348,11 @@ impl ThreadTally {
         cell.latency.censor(age_ns);
         if let Some((response, intended_ns)) = cell.response.as_mut().zip(request.intended_ns) {
             response.censor(now_ns - intended_ns);
+        }
+        if let Some(due_ns) = request.intended_ns
+            && let Some(part) = self.ramp_part(due_ns)
+        {
+            part.response.censor(now_ns - due_ns);
         }
     }
 

@@ -146,7 +146,7 @@ impl Worker {
             thinking,
             sampler,
             check,
-            tally: ThreadTally::new(settings.contracts.len(), pacer.is_some()),
+            tally: ThreadTally::paced(settings.contracts.len(), pacer.as_ref()),
             schedule: pacer.map(|pacer| ArrivalSchedule::new(pacer, connections, lanes)),
             gate: SlicePart::Shut,
             allowance: None,
@@ -578,7 +578,8 @@ impl Worker {
         }
         self.leave_unsent(now_ns);
         self.gate = SlicePart::Shut;
-        let fresh = ThreadTally::new(self.settings.contracts.len(), self.schedule.is_some());
+        let pacer = self.schedule.as_ref().map(|schedule| &schedule.pacer);
+        let fresh = ThreadTally::paced(self.settings.contracts.len(), pacer);
         let tally = std::mem::replace(&mut self.tally, fresh);
         debug_assert_eq!(self.in_flight, 0);
         let time = (now_ns, &mut *self.usual_ns);

@@ -175,6 +175,29 @@ pub struct OpenLoop {
     /// sees all responses late and takes its connections for busy meanwhile. `run_delay_ns` of
     /// [`GeneratorUse`] shows that.
     pub schedule_lag: Latencies,
+    /// Each part of a ramp. Empty for constant rates and if windows were merged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ramp_parts: Vec<RampPart>,
+}
+
+/// Maximum number of parts of a ramp with counts of their own.
+pub const RAMP_PARTS: usize = 10;
+
+/// Requests that were due in one part of a ramp.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RampPart {
+    /// Complete responses that met the expectation, including the drain.
+    pub successful: u64,
+    /// Times from due to done. Censored without a complete response.
+    pub response: Latencies,
+}
+
+/// The part of a ramp to which a bucket belongs, if `planned` buckets have [`RAMP_PARTS`] parts or one each. The
+/// inverse of part `n` beginning at bucket `n * planned / parts`.
+pub fn ramp_part(bucket: usize, planned: usize) -> usize {
+    let parts = planned.min(RAMP_PARTS);
+    let part = ((bucket + 1) * parts).saturating_sub(1) / planned.max(1);
+    part.min(parts.saturating_sub(1))
 }
 
 /// Outcomes of one request of the load.
@@ -294,6 +317,9 @@ impl Counts {
             *bucket = (left(sum) - kept) as u32;
             kept += u64::from(*bucket);
         }
+        for part in self.open.iter_mut().flat_map(|open| &mut open.ramp_parts) {
+            part.successful = left(part.successful);
+        }
     }
 
     /// Returns the stretches of at least [`SILENCE_MIN_NS`](crate::SILENCE_MIN_NS) in which requests waited
@@ -332,6 +358,8 @@ impl Counts {
         if let Some(open) = &mut self.open {
             open.response.pack();
             open.schedule_lag.pack();
+            let parts = open.ramp_parts.iter_mut();
+            parts.for_each(|part| part.response.pack());
         }
         for outcome in self
             .endpoints
@@ -428,6 +456,22 @@ fn add(sums: &mut Vec<u32>, more: &[u32]) {
         .for_each(|(sum, more)| *sum = sum.saturating_add(*more));
 }
 
+fn merge_parts(sums: &mut Vec<RampPart>, more: Vec<RampPart>) {
+    for (
+        sum,
+        RampPart {
+            successful,
+            response,
+        },
+    ) in sums.iter_mut().zip(&more)
+    {
+        sum.successful = sum.successful.saturating_add(*successful);
+        sum.response.merge(response);
+    }
+    let known = sums.len();
+    sums.extend(more.into_iter().skip(known));
+}
+
 impl OpenLoop {
     /// Share of the due requests that were sent in the window. `None` if none was due.
     pub fn sent_share(&self) -> Option<f64> {
@@ -455,10 +499,12 @@ impl OpenLoop {
             queued,
             response,
             schedule_lag,
+            ramp_parts,
         } = other;
         self.intended = self.intended.saturating_add(intended);
         if windows == Windows::Parallel {
             add(&mut self.due_per_100_ms, &due_per_100_ms);
+            merge_parts(&mut self.ramp_parts, ramp_parts);
         }
         self.sent_in_window = self.sent_in_window.saturating_add(sent_in_window);
         self.unsent = self.unsent.saturating_add(unsent);

@@ -2,7 +2,8 @@
 
 use proofload_model::{
     Cause, ContentSeen, ContractFailure, Counts, EndpointCounts, EndpointOutcome, ErrorCount,
-    FailureKind, GeneratorUse, OpenLoop, Phase, SampleCounts, Silence, Windows,
+    FailureKind, GeneratorUse, OpenLoop, Phase, RAMP_PARTS, RampPart, SampleCounts, Silence,
+    Windows, ramp_part,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -251,6 +252,10 @@ fn full() -> Counts {
         queued: 1,
         response: times(),
         schedule_lag: times(),
+        ramp_parts: vec![RampPart {
+            successful: 1,
+            response: times(),
+        }],
     };
     let failure = ContractFailure {
         kind: FailureKind::Content,
@@ -357,6 +362,21 @@ fn every_field_is_merged() {
         same.sort();
         known.sort();
         assert_eq!(same, known, "{windows:?}");
+    }
+}
+
+#[test]
+fn buckets_belong_to_the_part_that_begins_at_or_before_them() {
+    for planned in 1..100 {
+        let parts = planned.min(RAMP_PARTS);
+        for part in 0..parts {
+            let buckets = part * planned / parts..(part + 1) * planned / parts;
+            assert!(
+                buckets
+                    .into_iter()
+                    .all(|bucket| ramp_part(bucket, planned) == part)
+            );
+        }
     }
 }
 

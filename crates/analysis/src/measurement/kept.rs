@@ -8,7 +8,7 @@
 //!
 //! This module only compares successes with due requests. Checks determine the cause.
 
-use model::{ArrivalProcess, BUCKET_NS, OpenLoop, Rate};
+use model::{ArrivalProcess, BUCKET_NS, OpenLoop, RAMP_PARTS, RampPart, Rate};
 use stats::{Latencies, Quantile};
 
 use crate::checks::{LAG_MAX_NS, LAG_SHARE_MAX, SENT_SHARE_MIN};
@@ -16,8 +16,6 @@ use crate::only_if;
 use crate::usage::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX};
 use crate::window::MeasuredWindow;
 
-/// Number of stretches of a ramp.
-pub const STRETCHES: usize = 10;
 /// Minimum number of stretches that can show a bend.
 const STRETCHES_MIN: usize = 3;
 /// Minimum share of the due requests that must succeed.
@@ -194,12 +192,18 @@ impl MeasuredWindow<'_> {
             return Vec::new();
         };
         let planned = (over.as_nanos() / u128::from(BUCKET_NS)) as usize;
-        let rows = planned.min(STRETCHES);
+        let rows = planned.min(RAMP_PARTS);
         let edge =
             |row: usize| (row * planned / rows).min(self.slice.counts.successful_per_100_ms.len());
         (0..rows)
             .filter_map(|row| self.stretch(rate, edge(row)..edge(row + 1)))
             .collect()
+    }
+
+    /// The requests due in each of the [stretches](Self::stretches). Empty for other loads.
+    pub fn ramp_parts(&self) -> &[RampPart] {
+        let open = self.slice.counts.open.as_deref();
+        open.map_or(&[], |open| &open.ramp_parts)
     }
 
     /// Result of a ramp. `None` for other loads, if the ramp was too short, or if the client caused the bend.

@@ -87,10 +87,10 @@ pub(super) fn kept(mut counts: Counts, endpoint: Option<&str>) -> Counts {
             .iter_mut()
             .for_each(|open| open.response.clone_from(&response));
     }
-    counts
-        .open
-        .iter_mut()
-        .for_each(|open| open.due_per_100_ms.clear());
+    for open in counts.open.iter_mut() {
+        open.due_per_100_ms.clear();
+        open.ramp_parts.clear();
+    }
     if counts.endpoints.len() == 1 {
         counts.endpoints.clear();
     }

@@ -14,7 +14,7 @@ use crate::pacer::Pacer;
 /// The schedule of one worker. Times are absolute.
 #[derive(Debug)]
 pub(super) struct ArrivalSchedule {
-    pacer: Pacer,
+    pub(super) pacer: Pacer,
     started_ns: u64,
     /// Connections with room for a request, longest free first. Never more entries than room.
     free: VecDeque<Free>,
@@ -248,7 +248,7 @@ impl Worker {
             let endpoint = self.sampler.draw().endpoint;
             self.tally.leave_unsent(
                 endpoint,
-                now_ns - due_ns,
+                (due_ns, now_ns),
                 taken.is_some_and(|taken| taken.in_time),
             );
             if let Some(left) = &mut self.allowance {

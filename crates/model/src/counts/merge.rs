@@ -70,6 +70,8 @@ impl Counts {
             .open
             .iter()
             .flat_map(|open| [&open.response, &open.schedule_lag]);
+        let parts = self.open.iter().flat_map(|open| &open.ramp_parts);
+        let open = open.chain(parts.map(|part| &part.response));
         let outcomes = self
             .endpoints
             .iter()
@@ -225,6 +227,9 @@ fn merge_open(sum: &mut Option<Box<OpenLoop>>, more: Option<Box<OpenLoop>>, wind
         (none, more) => *none = none.take().or(more),
     }
     if windows == Windows::Sequential {
-        sum.iter_mut().for_each(|open| open.due_per_100_ms.clear());
+        for open in sum.iter_mut() {
+            open.due_per_100_ms.clear();
+            open.ramp_parts.clear();
+        }
     }
 }
