@@ -227,6 +227,19 @@ fn shows_effect(finding: &Finding, comparisons: &[ComparisonResult]) -> bool {
             .any(|of| is_of(of) && of.outcome.differs())
 }
 
+/// Whether the verdicts of all comparisons with this variant stand despite the finding that it waited: a
+/// difference is real, and only equal or open results may be those of the wait.
+fn stands_despite_waiting(finding: &Finding, comparisons: &[ComparisonResult]) -> bool {
+    let concerns = |variant: &usize| finding.variants.contains(variant);
+    let mut concerned = comparisons
+        .iter()
+        .filter(|of| concerns(&of.baseline) || concerns(&of.candidate))
+        .peekable();
+    finding.check == Check::ServiceNotSaturated
+        && concerned.peek().is_some()
+        && concerned.all(|of| of.outcome.differs())
+}
+
 /// Draws all conclusions from a record.
 pub fn conclude(record: &Record) -> Conclusion {
     let searched = capacity::searched(record);
@@ -255,6 +268,12 @@ pub fn conclude(record: &Record) -> Conclusion {
         .collect();
     let comparisons = comparison::all(record, &blocks, &findings);
     findings.retain(|finding| !shows_effect(finding, &comparisons));
+    for finding in &mut findings {
+        if stands_despite_waiting(finding, &comparisons) {
+            finding.grade = Grade::Note;
+        }
+    }
+    findings.sort_by_key(|finding| (finding.grade, finding.check));
     let effects = effect::all(record, &blocks, &findings);
     for (variant, of) in capacities.iter_mut().enumerate() {
         if findings

@@ -180,9 +180,16 @@ checks! {
     ));
     GeneratorLost = "V48", "generator_lost": row(Client, EITHER, "A load generator was lost");
     GeneratorsApart = "V49", "generators_apart": row(Client, EITHER, "Load generators that did not begin together");
-    CoresShared = "V14", "cores_shared": row(Client, WARNING, "Generator and services on the same cores");
+    CoresShared = "V14", "cores_shared": row(Client, WARNING_OR_NOTE, "Generator and services on the same cores").alone(Alone::As(
+        Note,
+        "the service has that much less time at most; a machine with more cores would show higher figures",
+    ));
     Silent = "V56", "silent": row(Service, EITHER, "No response for a while");
-    ServiceNotSaturated = "V15", "service_not_saturated": row(Service, WARNING, "Neither side was at its limit");
+    ServiceNotSaturated = "V15", "service_not_saturated": row(Service, WARNING_OR_NOTE, "Neither services nor generator at their limit").alone(Alone::As(
+        Note,
+        "this throughput is no capacity: requests waited (for a timer, a lock, a disk, another machine, or for too few connections); \
+         more connections raise it until something is at its limit",
+    ));
     ThroughputInSteps = "V46", "throughput_in_steps": row(Service, WARNING, "Throughput that moves in steps");
     BreaksFarBelow = "V55", "breaks_far_below": row(Service, VOID, "A limit that breaks far below the capacity");
     WorkersIdle = "V16", "workers_idle": row(Service, EITHER, "Workers that did nothing");

@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 pub enum Grade {
     /// No conclusion may be drawn from the affected figures.
     Invalid,
-    /// The figures are valid but need caution.
+    /// The figures are valid, but the finding may change the conclusion.
     Warning,
-    /// Additional information.
+    /// Additional information that does not change the conclusion.
     Note,
     /// No problem. Reported only in complete listings of all checks.
     Fine,
 }
 
 impl Grade {
-    /// Whether the finding makes a result doubtful or invalid.
+    /// Whether the finding may change the conclusion. Only such findings are on the first screen of a result.
     pub fn is_grave(self) -> bool {
         match self {
             Grade::Invalid | Grade::Warning => true,

@@ -15,8 +15,8 @@ use model::document::{
 /// The page in the repository.
 const PAGE: &str = include_str!("../../../docs/validity.md");
 /// Text below the list.
-const GRADES: &str = "invalid: a fault forbids the conclusion, whatever the figures say, and none is printed; warning: it stands, with \
-                      this in mind; note: good to know";
+const GRADES: &str = "invalid: a fault forbids the conclusion, whatever the figures say, and none is printed; warning: it may change \
+                      the conclusion; note: it does not";
 
 /// The command that explains these findings, each once. `None` without findings.
 pub(crate) fn explained_by<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<String> {

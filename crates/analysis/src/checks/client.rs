@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::quantity::{decimal, many};
-use model::{Quantity, evidence};
+use model::{Finding, Grade, Quantity, evidence};
 use plan::Comparison;
 use record::{EndReason, GeneratorLost, GeneratorPart, OpenLoop, Slice};
 use stats::Latencies;
@@ -200,8 +200,8 @@ pub(super) fn client_late(
 }
 
 /// Reports that generator and services share processors: one finding for all variants, with the largest share
-/// that the client took. With several processors it is reported only if it may change a result, because the
-/// client needs more time for responses of one variant than of another.
+/// that the client took. It is a warning if it may change the result, because the client needs more time for
+/// responses of one variant than of another. Otherwise it is reported only for one processor, as a note.
 pub(super) fn cores_shared(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     let trial = run
         .complete_trials()
@@ -227,11 +227,8 @@ pub(super) fn cores_shared(run: &CheckedRun<'_>) -> Option<CheckFinding> {
             .filter_map(|asked| client_apart(run, asked))
             .reduce(f64::max)
     };
-    only_if(
-        processors == 1
-            || run.plan.comparisons.is_empty()
-            || apart()? > run.plan.design.margin / 2.0,
-    )?;
+    let may_change_result = apart().is_some_and(|apart| apart > run.plan.design.margin / 2.0);
+    only_if(processors == 1 || run.plan.comparisons.is_empty() || may_change_result)?;
     let taken = run
         .variants
         .iter()
@@ -267,10 +264,13 @@ pub(super) fn cores_shared(run: &CheckedRun<'_>) -> Option<CheckFinding> {
     } else {
         "the service has that much less time at most; use a machine with two cores or more"
     };
-    Some(warning(
-        format!("generator and services shared processors{place}{most}"),
-        remedy,
-    ))
+    let grade = if may_change_result {
+        Grade::Warning
+    } else {
+        Grade::Note
+    };
+    let evidence = format!("generator and services shared processors{place}{most}");
+    Some(Finding::new((), grade, evidence, remedy))
 }
 
 /// Reports that the generator's threads waited for a core during a slice.
@@ -279,7 +279,7 @@ pub(super) fn client_waited(window: &MeasuredWindow<'_>) -> Option<CheckFinding>
     let share = Quantity::share(share.filter(|share| *share > RUN_DELAY_SHARE_MAX)?.min(1.0));
     let evidence = evidence!("the client waited for a core for {share} of the time"; share = share);
     let remedy = "something else ran on it, perhaps the service, and latencies contain the wait";
-    Some(warning(evidence, remedy))
+    Some(Finding::new((), Grade::Note, evidence, remedy))
 }
 
 /// Difference in the client's time per response between the variants of a comparison, as a share of one

@@ -4,7 +4,7 @@
 use crate::given;
 use crate::made::{Maker, PLANTS, Plant, Run, slices, sound};
 use model::{Metric, Protocol};
-use proofload_analysis::Grade::{Invalid, Warning};
+use proofload_analysis::Grade::{Invalid, Note, Warning};
 use proofload_analysis::conclude;
 use record::{Record, Slice};
 use stats::Latencies;
@@ -16,12 +16,11 @@ const CHECKS: &str = "order_effect autocorrelated drift warm_up_inside leak serv
 fn found(record: &Record) -> Vec<&'static str> {
     let mut found = given::found(record);
     found.retain(|(check, _)| CHECKS.split(' ').any(|one| one == *check));
-    let grade = |check: &str| {
-        if check == "same_stall" {
-            Invalid
-        } else {
-            Warning
-        }
+    // The variants differ, whatever they wait for.
+    let grade = |check: &str| match check {
+        "same_stall" => Invalid,
+        "service_not_saturated" => Note,
+        _ => Warning,
     };
     assert!(
         found.iter().all(|(check, of)| *of == grade(check)),
