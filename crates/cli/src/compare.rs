@@ -398,7 +398,7 @@ pub struct CompareFlags {
     #[arg(short, long, value_name = "TEXT|@FILE", help_heading = "Load")]
     body: Option<String>,
     /// Connections, each with one request at a time [default: 64]
-    #[arg(short, long, value_name = "N", help_heading = "Load")]
+    #[arg(short, long, value_name = "N", value_parser = crate::flags::counted::<u32>, help_heading = "Load")]
     pub connections: Option<u32>,
     /// Open loop: requests per second, or a share of the slowest service's capacity, such as 60% [default:
     /// 60% for response times, else closed loop]

@@ -18,6 +18,12 @@ use crate::prometheus;
 /// wait for.
 pub const BUDGET: Duration = Duration::from_secs(180);
 
+/// Parses a count: `64`, `50k`.
+pub fn counted<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let count = model::whole_amount(text).and_then(|count| T::try_from(count).ok());
+    count.ok_or_else(|| "expected a whole number, such as 64 or 50k".to_owned())
+}
+
 /// The seed.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct SeedFlag {

@@ -349,7 +349,13 @@ pub fn is_quiet() -> bool {
 
 /// Values of `--format`: the names of all forms.
 fn forms() -> impl TypedValueParser<Value = &'static Form> {
-    let names = report::FORMS.into_iter().map(|form| {
+    forms_without(&[])
+}
+
+/// Values of `--format` if some forms do not exist.
+pub fn forms_without(lacking: &[&Form]) -> impl TypedValueParser<Value = &'static Form> {
+    let all = report::FORMS.into_iter();
+    let names = all.filter(|form| !lacking.contains(form)).map(|form| {
         PossibleValue::new(form.name)
             .aliases(form.aliases.iter().copied())
             .help(form.about)

@@ -4,7 +4,8 @@
 //! RATE  = LEVEL                    one slice at a rate
 //!       | LEVEL..LEVEL             one slice in which it changes
 //!       | LEVEL,LEVEL,...          one slice after the other
-//! LEVEL = NUMBER | NUMBER%         requests a second, or a share of capacity
+//! LEVEL = AMOUNT | NUMBER%         requests a second, or a share of capacity
+//! AMOUNT = NUMBER | NUMBERk | NUMBERM
 //! ```
 //! This module does not measure. The caller provides the capacity.
 
@@ -197,16 +198,36 @@ fn ramp(from: RateLevel, to: RateLevel) -> Result<Ask, String> {
     Ok(Ask::Ramp(from, to))
 }
 
+/// Parses a rate or a count: `1500`, `1.5k`, `2M`.
+pub fn amount(text: &str) -> Option<f64> {
+    let (digits, factor) = match text.strip_suffix('k') {
+        Some(digits) => (digits, 1e3),
+        None => text
+            .strip_suffix('M')
+            .map_or((text, 1.0), |digits| (digits, 1e6)),
+    };
+    Some(number(digits)? * factor)
+}
+
+/// Parses a count: an [`amount`] without a fraction.
+pub fn whole_amount(text: &str) -> Option<u64> {
+    let amount = amount(text).filter(|amount| amount.fract() == 0.0 && *amount < 1e15);
+    // Digits alone may be more than a float can hold.
+    text.parse().ok().or_else(|| Some(amount? as u64))
+}
+
+fn number(digits: &str) -> Option<f64> {
+    // Otherwise the third dot of `...` would be parsed as part of the second number.
+    let number = digits.parse().ok();
+    number.filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 fn level(text: &str) -> Result<RateLevel, String> {
     let text = text.trim();
-    let (digits, percent) = text
-        .strip_suffix('%')
-        .map_or((text, false), |digits| (digits.trim_end(), true));
-    // Otherwise the third dot of `...` would be parsed as part of the second number.
-    let number = digits
-        .parse::<f64>()
-        .ok()
-        .filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()));
+    let (number, percent) = match text.strip_suffix('%') {
+        Some(digits) => (number(digits.trim_end()), true),
+        None => (amount(text), false),
+    };
     match (number, percent) {
         (None, _) if text.is_empty() => Err(format!("a number is missing; {FORMS}")),
         (None, _) => Err(format!("{text:?} is no rate; {FORMS}")),
@@ -267,6 +288,7 @@ mod tests {
             ("1000", at(&[1000.0])),
             ("0.5", at(&[0.5])),
             ("1e3", at(&[1000.0])),
+            ("1.5k,2M", at(&[1500.0, 2e6])),
             ("500,1000, 2000", at(&[500.0, 1000.0, 2000.0])),
             ("60%", of(&[60.0])),
             ("25%,50%,1000%", of(&[25.0, 50.0, 1000.0])),
@@ -295,6 +317,9 @@ mod tests {
             ("500,,1000", "missing"),
             ("fast", "\"fast\" is no rate; expected 1000"),
             ("1000/s", "is no rate"),
+            ("k", "is no rate"),
+            ("1kk", "is no rate"),
+            ("1k%", "is no rate"),
             ("inf", "is no rate"),
             ("NaN%", "is no rate"),
             ("1000...5000", "\".5000\" is no rate"),
@@ -311,6 +336,19 @@ mod tests {
             let refused = text.parse::<Rates>().unwrap_err();
             assert!(refused.contains(problem), "{text}: {refused}");
         }
+    }
+
+    #[test]
+    fn counts_are_whole_numbers() {
+        for (text, count) in [
+            ("64", Some(64)),
+            ("1.5k", Some(1500)),
+            ("1.5", None),
+            ("-1", None),
+        ] {
+            assert_eq!(whole_amount(text), count, "{text}");
+        }
+        assert_eq!(whole_amount("18446744073709551615"), Some(u64::MAX));
     }
 
     #[test]

@@ -40,7 +40,7 @@ text_form! {
     /// ramp over each slice, such as 1000..5000 or 20%..60%.
     #[derive(Copy)]
     RateText((PlannedRate, Option<PlannedRate>)) = "Rate",
-    "^[0-9]+([.][0-9]+)?(%|%?[.][.][0-9]+([.][0-9]+)?%?)$",
+    "^[0-9]+([.][0-9]+)?(%|[kM]|[%kM]?[.][.][0-9]+([.][0-9]+)?[%kM]?)$",
     "a share of saturation such as \"60%\"",
     "requests per second are a number without quotes: 1000; a share of what the slowest variant can do is above 0 and at most 95, with its sign: \"60%\"; both make ramps over each slice: \"1000..5000\", \"20%..60%\"",
     rate
@@ -75,6 +75,10 @@ fn rate(text: &str) -> Result<(PlannedRate, Option<PlannedRate>), String> {
         Ask::Ramp(from @ RateLevel::PerSecond(_), to @ RateLevel::PerSecond(_))
         | Ask::Ramp(from @ RateLevel::Percent(_), to @ RateLevel::Percent(_)) => {
             Ok((level(from)?, Some(level(to)?)))
+        }
+        // A number without a sign may be a share that lacks it.
+        Ask::At(from @ RateLevel::PerSecond(_)) if text.ends_with(['k', 'M']) => {
+            Ok((level(from)?, None))
         }
         Ask::At(RateLevel::PerSecond(_)) => Err("is not a share of saturation".to_owned()),
     }

@@ -205,7 +205,7 @@ text_form! {
     /// Requests per second: 1000, a ramp 1000..5000, steps 500,1000,2000, or shares of saturation, which is
     /// measured first: 60%, 10%..150%.
     RatesText(Rates) = "Rates",
-    "^[0-9. %,]+$",
+    "^[0-9. %,kM]+$",
     "rates such as \"1000\", \"500,1000\", \"100..5000\" or \"60%\"",
     "\"1000\", a ramp \"1000..5000\", steps \"500,1000,2000\", or shares of saturation: \"60%\", \"10%..150%\"",
     |text: &str| text.parse().map_err(|reason| format!("is no rate: {reason}"))

@@ -17,9 +17,10 @@ use plan::{FlagSetting, Limit, Load, LoadSettings, Request, STREAMS, Url, UrlPla
 use crate::exit::{self, CliError};
 use crate::experiment;
 use crate::flags::{
-    OutFlag, PrometheusFlag, SeedFlag, header as parsed_header, seed_setting, setting, tls_file,
+    OutFlag, PrometheusFlag, SeedFlag, counted, header as parsed_header, seed_setting, setting,
+    tls_file,
 };
-use crate::print::{AmountArgs, FormArgs};
+use crate::print::{AmountArgs, FormArgs, forms_without};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +43,16 @@ Open loop: requests due per second, whether the service keeps up or not
   500,1000,2000  one after the other, each for --duration
   60%            of saturation, measured first: 4 s in closed loop
   25%,50%,100%   likewise, and so 10%..150%
+  50k            50,000, as in every count and rate
 Without it each connection sends its next request when the last one is done: closed loop";
+
+/// Number of requests, at least one.
+fn requests(text: &str) -> Result<u64, String> {
+    match counted(text)? {
+        0 => Err("must be at least 1".to_owned()),
+        number => Ok(number),
+    }
+}
 
 /// Values of `--arrivals`, as in an experiment file.
 fn arrivals() -> PossibleValuesParser {
@@ -72,13 +82,13 @@ pub struct PaceFlags {
     #[command(flatten)]
     seed: SeedFlag,
     /// Connections kept open, each with one request at a time
-    #[arg(short, long, default_value_t = LoadSettings::default().connections)]
+    #[arg(short, long, default_value_t = LoadSettings::default().connections, value_parser = counted::<u32>)]
     connections: u32,
     /// How long to send, for example 10s or 1m30s. With steps in --rate, the length of each step
     #[arg(short, long, default_value = "10s", value_parser = plan::duration)]
     duration: Duration,
     /// How many requests to send, instead of a duration
-    #[arg(short = 'n', long, conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', long, conflicts_with = "duration", value_parser = requests)]
     requests: Option<u64>,
     /// Threads that send. One can send tens of thousands of requests per second
     #[arg(short, long, default_value_t = 1)]
@@ -563,7 +573,9 @@ fn content(text: &str) -> Result<Digest, CliError> {
 #[derive(Debug, Args)]
 #[command(
     next_help_heading = "Output",
-    mut_arg("out", |arg| arg.help("New folder for the record and its page [default: no record]"))
+    mut_arg("out", |arg| arg.help("New folder for the record and its page [default: no record]")),
+    // The verdict plot needs a comparison.
+    mut_arg("format", |arg| arg.value_parser(forms_without(&[&report::SVG]))),
 )]
 pub struct OutputFlags {
     /// Print more of the latency distribution, as wrk --latency does
