@@ -561,7 +561,7 @@ fn power(plan: &Plan) -> String {
         )
     };
     let lines: String = ASSUMED.map(line).concat();
-    format!("{of}\n{lines}measure the spread: `proofload doctor calibrate`\n")
+    format!("{of}\n{lines}measure the spread: proofload doctor calibrate\n")
 }
 
 /// Number of blocks that find the margin, with the time they take.

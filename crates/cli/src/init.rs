@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const TEMPLATE: &str = r#"# An experiment: what is started, what is varied, what is asked. `proofload run --dry-run` says what it would do, `proofload run` does it.
 
 name = "first"
-question = "Is the candidate faster?"
+question = "Is the candidate faster than the baseline?"
 
 [services.app]
 # Program and arguments. PORT is set to a free port, and {port} stands for it.
@@ -169,10 +169,15 @@ fn tell_next(run: &str, service: &FirstService, seen: Option<&FirstStart>) {
             );
         }
     }
-    print::tell!("next: `{run} --quick` for a first answer; `{run} --dry-run` for what it will do");
-    if service.variants.len() < 2 {
-        print::tell!("      `{run} --against main` compares the code here with that of main");
-    }
+    let asks = if service.variants.len() < 2 {
+        "how fast is it?"
+    } else {
+        service.question
+    };
+    print::tell!(
+        "next:\n  {run} --quick           {asks}\n  {run} --dry-run         what it would do"
+    );
+    print::tell!("  {run} --against main    is the code here faster than that of main?");
 }
 
 fn draft(folder: &Path, service: &FirstService, seen: Option<&FirstStart>) -> ExperimentDraft {
@@ -353,7 +358,7 @@ fn node(
         let env = std::iter::once(("NODE_ENV".to_owned(), mode.to_owned())).chain(others.clone());
         (mode, source(env.collect(), words))
     };
-    let question = "Does NODE_ENV=production matter?";
+    let question = "Is NODE_ENV=production faster than development?";
     let variants = ["development", "production"].map(variant).to_vec();
     Ok(FirstService {
         from: from.to_owned(),
@@ -364,8 +369,7 @@ fn node(
 
 /// A service without a known important setting: the first question is about its code.
 fn alone(from: &str, source: DraftSource) -> FirstService {
-    let question =
-        "What can it do, and does a change make it faster? (proofload run --against REF)";
+    let question = "How fast is it?";
     FirstService {
         from: from.to_owned(),
         question,
@@ -630,7 +634,7 @@ fn python(folder: &Path, text: &str) -> Result<FirstService, String> {
     };
     Ok(FirstService {
         from: format!("its dependencies ({from}) and {app}"),
-        question: "Do two workers do more than one?",
+        question: "Are two workers faster than one?",
         variants: vec![("one worker", workers("1")), ("two workers", workers("2"))],
     })
 }

@@ -361,11 +361,6 @@ impl LiveFigures {
 // Texts about a run: the current activity, notices when something happens, and lines without a terminal.
 // Pure.
 
-/// Minimum time between two progress lines, to keep a log of ten minutes readable.
-const EVERY_S: f64 = 5.0;
-/// Maximum number of variants whose last rates are in a line.
-const VARIANTS_MAX: usize = 6;
-
 /// The activity that starts now. `None` if it does not change.
 pub fn doing(state: &LiveState, news: UpdateNews<'_>) -> Option<String> {
     Some(match news {
@@ -636,18 +631,13 @@ fn rate_line(chosen: &RateChosen) -> String {
     }
 }
 
-/// Output as lines, without a terminal: one for each block, and some in between.
+/// Output as lines, without a terminal: exactly one for each block, and notices.
 #[derive(Default)]
-pub struct PlainView {
-    /// Time of the last line, in seconds of the run.
-    told_s: f64,
-    /// Whether slices have ended since then.
-    news: bool,
-}
+pub struct PlainView;
 
 impl PlainView {
     /// The line for an update that `state` has taken in. `None` for most updates.
-    pub fn line(&mut self, state: &LiveState, update: &Update<'_>) -> Option<String> {
+    pub fn line(&self, state: &LiveState, update: &Update<'_>) -> Option<String> {
         match update.news {
             // Only their start. Their duration is reported at the end.
             UpdateNews::Progress(Progress::Preparing {
@@ -655,58 +645,22 @@ impl PlainView {
                 ..
             })
             | UpdateNews::Progress(Progress::Connecting(Connecting { for_now, .. })) => {
-                return for_now.is_zero().then(|| state.doing.clone());
+                for_now.is_zero().then(|| state.doing.clone())
             }
-            UpdateNews::Progress(Progress::Preparing { .. }) => return Some(state.doing.clone()),
+            UpdateNews::Progress(Progress::Preparing { .. }) => Some(state.doing.clone()),
             UpdateNews::Progress(Progress::Concluded(conclusion)) => {
-                (self.told_s, self.news) = (state.elapsed_s, false);
+                let failed = match state.failed {
+                    0 => String::new(),
+                    failed => format!("; {} failed so far", many(failed, "request")),
+                };
                 let estimates = report::so_far(conclusion)
                     .into_iter()
                     .map(|line| format!("; {line}"));
-                return Some(position(state, 0.0) + &estimates.collect::<String>());
+                Some(position(state, 0.0) + &estimates.collect::<String>() + &failed)
             }
-            UpdateNews::Event(Event::Slice(_)) => self.news = true,
-            // All slices that ended together are known when the next activity begins.
-            UpdateNews::Progress(Progress::Trial { .. })
-                if self.news && state.elapsed_s - self.told_s >= EVERY_S =>
-            {
-                (self.told_s, self.news) = (state.elapsed_s, false);
-                return Some(going_on(state));
-            }
-            _ => {}
+            _ => said(state, update.news),
         }
-        said(state, update.news)
     }
-}
-
-fn going_on(state: &LiveState) -> String {
-    let last = |variant: &usize| {
-        let trace = &state.variants[*variant];
-        Some(format!(
-            "{} {}",
-            trace.name,
-            rate(trace.slices.back()?.rate_per_s)
-        ))
-    };
-    let mut rates: Vec<String> = state
-        .latest
-        .iter()
-        .filter_map(last)
-        .take(VARIANTS_MAX)
-        .collect();
-    rates.sort();
-    // The variants' rates show which one leads.
-    let hidden = state.is_withheld() || rates.is_empty();
-    let rates = if hidden {
-        String::new()
-    } else {
-        format!(" · {}", rates.join(", "))
-    };
-    let failed = match state.failed {
-        0 => String::new(),
-        failed => format!(" · {} failed so far", many(failed, "request")),
-    };
-    format!("{}{rates}{failed}", position(state, 0.0))
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ fn a_node_folder_becomes_an_experiment_that_the_other_commands_take() {
     place
         .said(&["init", "of it", "--no-start"])
         .ends(0)
-        .tells(&["next: `proofload run 'of it/proofload.toml' --quick`"]);
+        .tells(&["next:", "  proofload run 'of it/proofload.toml' --quick "]);
 }
 
 #[test]
