@@ -5,7 +5,7 @@
 
 use model::quantity::{count, many};
 use model::{Check, Grade, Quantity, RequestOutcome, Unfit};
-use plan::{Bound, GateEntry, Limit, LimitFigure, LimitSubject, LookRule, Metric};
+use plan::{Bound, GateEntry, Limit, LimitFigure, LimitSubject, LookRule, Metric, Plan};
 use record::{Counts, Record, Trial};
 use serde::{Deserialize, Serialize};
 use stats::{Estimate, MeanInterval, Rule};
@@ -82,6 +82,8 @@ pub struct Gate {
     pub unfit: Option<(Unfit, String)>,
     /// Each limit with each comparison or variant it applies to. Empty if nothing is judged.
     pub judgements: Vec<Judgement>,
+    /// If nothing is judged: each limit with the name of its subject.
+    pub unjudged: Vec<(Limit, String)>,
 }
 
 impl Gate {
@@ -97,14 +99,33 @@ impl Gate {
 /// Judges these limits from a record and its `conclusion`.
 pub fn gated(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Gate {
     let unfit = unfit(record, conclusion);
-    let judged = || judgements(record, conclusion, entries);
+    let (judgements, unjudged) = if unfit.is_none() {
+        (judgements(record, conclusion, entries), Vec::new())
+    } else {
+        (Vec::new(), unjudged(&record.header.plan, entries))
+    };
     Gate {
-        judgements: if unfit.is_none() {
-            judged()
-        } else {
-            Vec::new()
-        },
         unfit,
+        judgements,
+        unjudged,
+    }
+}
+
+/// Each limit with the names of what it applies to.
+fn unjudged(plan: &Plan, entries: &[GateEntry]) -> Vec<(Limit, String)> {
+    let of = |entry: &GateEntry| {
+        let limit = entry.limit;
+        let subjects = plan.gated(entry, entries).into_iter();
+        subjects.map(move |subject| (limit, subject_name(plan, subject).to_owned()))
+    };
+    entries.iter().flat_map(of).collect()
+}
+
+/// Label of a comparison, or name of a variant.
+fn subject_name(plan: &Plan, subject: LimitSubject) -> &str {
+    match subject {
+        LimitSubject::Comparison(index) => &plan.comparisons[index].label,
+        LimitSubject::Variant(index) => &plan.variants[index].name,
     }
 }
 
@@ -216,16 +237,11 @@ type FigureResult = Result<MeasuredFigure, (Ruling, String)>;
 impl Bench<'_> {
     fn judge(&self, entry: &GateEntry, subject: LimitSubject) -> Judgement {
         let (plan, limit) = (&self.record.header.plan, entry.limit);
-        let (found, name) = match subject {
-            LimitSubject::Comparison(index) => (
-                self.change(limit.figure, index),
-                &plan.comparisons[index].label,
-            ),
-            LimitSubject::Variant(index) => {
-                (self.amount(limit.figure, index), &plan.variants[index].name)
-            }
+        let found = match subject {
+            LimitSubject::Comparison(index) => self.change(limit.figure, index),
+            LimitSubject::Variant(index) => self.amount(limit.figure, index),
         };
-        let mut judged = Judgement::of(entry, subject, name, found);
+        let mut judged = Judgement::of(entry, subject, subject_name(plan, subject), found);
         let inconclusive = judged
             .measured
             .filter(|_| judged.ruling == Ruling::Inconclusive);

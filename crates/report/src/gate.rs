@@ -35,7 +35,7 @@ pub struct Gated<'a> {
 impl Report for Gated<'_> {
     fn document(&self) -> Document {
         let ruling = self.gate.ruling();
-        let (tone, word) = ruling.map_or((Tone::Bad, "not judged"), verdict);
+        let (tone, word) = ruling.map_or((Tone::Bad, "not judged"), ruling_word);
         use ColumnFit::{Figure, Whole, Wrapped};
         let columns = [
             ("limit", Whole),
@@ -90,11 +90,18 @@ impl Report for Gated<'_> {
 
     fn junit(&self) -> Option<String> {
         let plan = &self.record.header.plan.name;
-        let unfit = self
-            .gate
-            .unfit
-            .iter()
-            .map(|(_, reason)| case(Fate::Error, UNFIT, plan, reason));
+        let reason = self.gate.unfit.as_ref().map_or("", |(_, reason)| reason);
+        let unjudged = self.gate.unjudged.iter();
+        let unjudged: Vec<_> = unjudged
+            .map(|(limit, name)| {
+                (
+                    Fate::Error,
+                    limit.to_string(),
+                    name.as_str(),
+                    reason.to_owned(),
+                )
+            })
+            .collect();
         let judged = self.gate.judgements.iter().map(|of| {
             let fate = match of.ruling {
                 Ruling::Pass => Fate::Passed,
@@ -102,13 +109,20 @@ impl Report for Gated<'_> {
                 Ruling::Inconclusive if self.lets_pass() => Fate::Skipped,
                 Ruling::Inconclusive => Fate::Error,
             };
-            let seen = format!("{}: {}", verdict(of.ruling).1, seen(of));
-            case(fate, &of.limit.to_string(), &of.name, &seen)
+            let seen = format!("{}: {}", ruling_word(of.ruling).1, seen(of));
+            (fate, of.limit.to_string(), of.name.as_str(), seen)
         });
-        Some(junit(
-            &self.document().title,
-            &unfit.chain(judged).collect::<Vec<_>>(),
-        ))
+        let cases: Vec<JunitCase<'_>> = unjudged.into_iter().chain(judged).collect();
+        let suite = JunitSuite {
+            name: plan,
+            timestamp: &self.record.header.created,
+            seconds: self
+                .record
+                .ended
+                .as_ref()
+                .map_or(0.0, |ended| ended.seconds),
+        };
+        Some(junit(&suite, &cases))
     }
 }
 
@@ -198,7 +212,7 @@ impl Gated<'_> {
             } = judgement;
             Some(format!(
                 "{limit}, {name}: {}, because {reason}",
-                verdict(*ruling).1
+                ruling_word(*ruling).1
             ))
         };
         let mut reasons: Vec<String> = self.gate.judgements.iter().filter_map(told).collect();
@@ -212,7 +226,7 @@ impl Gated<'_> {
 }
 
 /// A limit's result in a word.
-fn verdict(ruling: Ruling) -> (Tone, &'static str) {
+fn ruling_word(ruling: Ruling) -> (Tone, &'static str) {
     match ruling {
         Ruling::Pass => (Tone::Good, "pass"),
         Ruling::Inconclusive => (Tone::Doubtful, "inconclusive"),
@@ -221,7 +235,7 @@ fn verdict(ruling: Ruling) -> (Tone, &'static str) {
 }
 
 fn row(judgement: &Judgement) -> Vec<Cell> {
-    let (tone, word) = verdict(judgement.ruling);
+    let (tone, word) = ruling_word(judgement.ruling);
     let (value, ends) = judgement
         .measured
         .map(|found| figures(judgement, &found))
@@ -318,7 +332,7 @@ impl Gated<'_> {
 }
 
 fn annotation(kind: &str, file: Option<&str>, judgement: &Judgement) -> String {
-    let title = format!("{}: {}", judgement.limit, verdict(judgement.ruling).1);
+    let title = format!("{}: {}", judgement.limit, ruling_word(judgement.ruling).1);
     let said = format!("{}: {}", judgement.name, seen(judgement));
     // A limit from a flag is in no file.
     command(
@@ -384,25 +398,38 @@ enum Fate {
     Skipped,
 }
 
-/// The document, from cases made by [`case`].
-fn junit(suite: &str, cases: &[(Fate, String)]) -> String {
-    let of = |fate| cases.iter().filter(|(one, _)| *one == fate).count();
+/// A case: its result, the limit, its subject, and the measured value. Limit and subject are the same in each
+/// run, because CI servers recognise a test by its name.
+type JunitCase<'a> = (Fate, String, &'a str, String);
+
+/// Attributes of all cases together.
+struct JunitSuite<'a> {
+    name: &'a str,
+    /// Creation time of the record, RFC 3339.
+    timestamp: &'a str,
+    /// Duration of the run.
+    seconds: f64,
+}
+
+/// The document. Each case has an equal part of the duration, because the run measures all limits at once.
+fn junit(suite: &JunitSuite<'_>, cases: &[JunitCase<'_>]) -> String {
+    let of = |fate| cases.iter().filter(|(one, ..)| *one == fate).count();
+    let each_s = suite.seconds / cases.len().max(1) as f64;
+    let elements: String = cases.iter().map(|of| case(of, each_s)).collect();
     format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}</testsuite>\n</testsuites>\n",
-        xml(suite),
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" \
+         skipped=\"{}\" time=\"{:.3}\" timestamp=\"{}\">\n{elements}</testsuite>\n</testsuites>\n",
+        xml(suite.name),
         cases.len(),
         of(Fate::Failed),
         of(Fate::Error),
         of(Fate::Skipped),
-        cases
-            .iter()
-            .map(|(_, element)| element.as_str())
-            .collect::<String>()
+        suite.seconds,
+        xml(suite.timestamp),
     )
 }
 
-/// A case: the limit, its subject, and the measured value.
-fn case(fate: Fate, limit: &str, of: &str, seen: &str) -> (Fate, String) {
+fn case((fate, limit, of, seen): &JunitCase<'_>, seconds: f64) -> String {
     let (limit, of, seen) = (xml(limit), xml(of), xml(seen));
     let inside = match fate {
         Fate::Passed => format!("<system-out>{seen}</system-out>"),
@@ -410,9 +437,8 @@ fn case(fate: Fate, limit: &str, of: &str, seen: &str) -> (Fate, String) {
         Fate::Error => format!("<error message=\"{seen}\"/>"),
         Fate::Skipped => format!("<skipped message=\"{seen}\"/>"),
     };
-    (
-        fate,
-        format!("<testcase name=\"{limit}\" classname=\"{of}\">{inside}</testcase>\n"),
+    format!(
+        "<testcase name=\"{limit}\" classname=\"{of}\" time=\"{seconds:.3}\">{inside}</testcase>\n"
     )
 }
 
@@ -428,11 +454,23 @@ mod tests {
             (Fate::Error, "too wide"),
             (Fate::Skipped, "too wide"),
         ]
-        .map(|(fate, seen)| case(fate, "throughput > -3%", "b & \"a\"", seen));
-        let xml = junit("<x>", &cases);
+        .map(|(fate, seen)| {
+            (
+                fate,
+                "throughput > -3%".to_owned(),
+                "b & \"a\"",
+                seen.to_owned(),
+            )
+        });
+        let suite = JunitSuite {
+            name: "<x>",
+            timestamp: "2026-01-01T00:00:00Z",
+            seconds: 10.0,
+        };
+        let xml = junit(&suite, &cases);
         for there in [
-            "name=\"&lt;x&gt;\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\"",
-            "name=\"throughput &gt; -3%\" classname=\"b &amp; &quot;a&quot;\"><system-out>+1 %<",
+            "name=\"&lt;x&gt;\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\" time=\"10.000\" timestamp=\"2026-01-01T00:00:00Z\"",
+            "name=\"throughput &gt; -3%\" classname=\"b &amp; &quot;a&quot;\" time=\"2.500\"><system-out>+1 %<",
             "<failure message=\"-9 % &lt;/testcase&gt;\"/>",
         ] {
             assert!(xml.contains(there), "{there} in {xml}");
