@@ -51,8 +51,16 @@ export function pairs(list: readonly (readonly [string, Child])[]): HTMLElement 
   return element('dl', { class: 'pairs' }, ...rows);
 }
 
+/** Prose, in which pairs of backticks mark code. */
+export function prose(text: string): Child[] {
+  const parts = text.split('`');
+  // A backtick without a partner stays.
+  if (parts.length % 2 === 0) parts.push(parts.splice(-2).join('`'));
+  return parts.map((part, index) => (index % 2 === 1 ? element('code', {}, part) : part));
+}
+
 export function paragraph(text: string, kind: string | null = null): HTMLElement {
-  return element('p', { class: kind }, text);
+  return element('p', { class: kind }, ...prose(text));
 }
 
 /** A sign by which something is known without its colour. Screen readers leave it out: the word stands beside it. */

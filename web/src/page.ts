@@ -15,9 +15,9 @@ import { View } from './view';
 /** All that stands in the body. */
 export function pageOf(data: PageData): HTMLElement[] {
   const view = new View(data.variants.length, data.verdicts.map(({ baseline, candidate }) => [baseline, candidate] as const));
-  const conclusion = present([answerOf(data), findingsOf(data, true), verdictsOf(data), capacityOf(data), findingsOf(data, false), variantsOf(data)]);
+  const conclusion = present([answerOf(data), findingsOf(data, true), verdictsOf(data), capacityOf(data), whyOf(data), findingsOf(data, false), variantsOf(data)]);
   const pictures = present([blocksOf(data, view), timesOf(data, view), trialOf(data), factorsOf(data), memoryOf(data), errorsOf(data)]);
-  const ground = present([whyOf(data), assumptionsOf(data), methodOf(data), machineOf(data), planOf(data), repeatOf(data)]);
+  const ground = present([assumptionsOf(data), methodOf(data), machineOf(data), planOf(data), repeatOf(data)]);
   const legend = pictures.length > 0 ? legendOf(data, view) : null;
   const evidence = element('div', { class: 'evidence' }, legend, legend === null ? null : comparedOf(data, view), ...pictures);
   return [

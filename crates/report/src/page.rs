@@ -140,9 +140,13 @@ pub(crate) fn data(of: &MeasuredRecord<'_>) -> PageData {
             "times and time lines: those of the first {DRAWN_MAX} of {all} variants are drawn"
         ));
     }
-    let loaded = LoadedRecord::of(of).filter(|_| record.is_open_loop());
+    let loaded = LoadedRecord::of(of);
+    let title = loaded.as_ref().map(LoadedRecord::title);
+    let loaded = loaded.filter(|_| record.is_open_loop());
+    // Times of failures alone are no results.
+    let has_success = conclusion.variants.iter().any(|of| of.no_success.is_none());
     PageData {
-        title: of.title().to_owned(),
+        title: title.unwrap_or_else(|| of.title().to_owned()),
         experiment: header.plan.name.clone(),
         created: header.created.clone(),
         proofload: header.proofload.clone(),
@@ -174,7 +178,9 @@ pub(crate) fn data(of: &MeasuredRecord<'_>) -> PageData {
             _ => tables::parts(conclusion).iter().map(Into::into).collect(),
         },
         series: by_block(&series, &mut left_out),
-        latencies: times::curves(record),
+        latencies: has_success
+            .then(|| times::curves(record))
+            .unwrap_or_default(),
         interactions: interactions(record, conclusion, &series),
         time_lines: times::time_lines(record, &mut left_out),
         errors: errors(record, conclusion, &mut left_out),

@@ -12,8 +12,9 @@ import type { View } from '../view';
 
 export function blocksOf(data: PageData, view: View): HTMLElement | null {
   const ratios = ratiosOf(data, view);
-  // Memory has a part of its own.
-  const series = data.series.filter(({ unit, blocks }) => unit !== 'bytes' && blocks.length > 0).map((one) =>
+  // Memory has a part of its own. One block shows no course, and a metric without values is an empty picture.
+  const isDrawn = ({ unit, blocks, values }: BlockSeries): boolean => unit !== 'bytes' && blocks.length > 1 && values.flat().some((value) => value !== null);
+  const series = data.series.filter(isDrawn).map((one) =>
     pictureOf({
       heading: capital(one.metric),
       notes: [blocksIn(one)],

@@ -32,7 +32,9 @@ export function legendOf({ variants }: PageData, view: View): HTMLElement | null
   if (variants.length < 2) return null;
   const names = variants.map(({ name }) => name);
   const [switches, filter] = switchesOf(names, view);
-  const bar = element('div', { class: 'bar controls' }, headOf(names, view), filter, pairOf(names, view));
+  // Of two variants there is nothing to choose.
+  const pair = names.length > 2 ? pairOf(names, view) : null;
+  const bar = element('div', { class: 'bar controls' }, headOf(names, view), filter, pair);
   return element('div', { class: 'legend', role: 'region', 'aria-label': 'Variants in the charts' }, bar, switches);
 }
 

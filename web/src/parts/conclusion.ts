@@ -1,7 +1,7 @@
 // What came of it: the question with its answer, what forbids or doubts it, the verdicts, and the variants' figures.
 
 import { judgedTable } from '../cells';
-import { element, fold, paragraph, present, section, sign, type Child } from '../elements';
+import { element, fold, paragraph, present, prose, section, sign, type Child } from '../elements';
 import { swatch } from '../looks';
 import type { Finding, Grade, PageData, RunState } from '../model';
 import { moment, share } from '../numbers';
@@ -95,7 +95,7 @@ function articleOf(first: Finding, group: readonly Finding[], data: PageData): H
 function evidenceOf(group: readonly Finding[]): Child[] {
   const texts = group.map(({ evidence }) => evidence);
   if (texts.length === 1) return texts.map((text) => paragraph(text));
-  const lines = texts.map((text) => element('li', {}, text));
+  const lines = texts.map((text) => element('li', {}, ...prose(text)));
   const filter = filterOf({ elements: lines, texts, called: 'places', first: EVIDENCE_AT_FIRST });
   return [element('ul', {}, ...lines), filter?.host ?? null];
 }

@@ -1,6 +1,6 @@
 // What the result rests on: why it is so, what it assumes, how it was measured and on which machine, the plan, and how to do it again.
 
-import { command, element, fold, pairs, paragraph, section, sign, type Child } from '../elements';
+import { command, element, fold, pairs, paragraph, prose, section, sign, type Child } from '../elements';
 import { swatch } from '../looks';
 import type { PageData, Standing } from '../model';
 import { grouped } from '../numbers';
@@ -10,7 +10,7 @@ import { tableOf } from '../tables';
 export function whyOf({ why }: PageData): HTMLElement | null {
   if (why === null) return null;
   const reasons = why.reasons.flatMap(([heading, paragraphs]) => [element('h3', {}, heading), ...paragraphs.map((text) => paragraph(text))]);
-  const doubts = why.doubts.map(([seen, remedy]) => element('li', {}, seen, ' ', element('span', { class: 'faint' }, remedy)));
+  const doubts = why.doubts.map(([seen, remedy]) => element('li', {}, ...prose(seen), ' ', element('span', { class: 'faint' }, ...prose(remedy))));
   const tables = why.tables.map((table, index) => {
     const made = tableOf(table, { first: 12 });
     return index === 0 ? element('div', {}, element('h3', {}, table.heading), made) : fold(table.heading, made);
@@ -35,16 +35,21 @@ export function assumptionsOf({ assumptions }: PageData): HTMLElement | null {
       'li',
       { class: standing },
       element('span', { class: 'standing' }, sign(STANDINGS[standing]), standing),
-      element('span', {}, element('span', {}, statement), element('span', { class: 'faint' }, evidence)),
+      element('span', {}, element('span', {}, ...prose(statement)), element('span', { class: 'faint' }, ...prose(evidence))),
     ),
   );
   return items.length === 0 ? null : section('assumptions', 'Assumptions', element('ul', { class: 'assumptions' }, ...items));
 }
 
 export function methodOf(data: PageData): HTMLElement {
-  const method = data.method.length > 0 ? pairs(data.method) : null;
+  const method = data.method.length > 0 ? pairs(prosePairs(data.method)) : null;
   const left = data.left_out.map((text) => element('li', {}, text));
   return section('method', 'Method', method, ...sizesOf(data), ...listOf('Left out of this page', left));
+}
+
+/** Names with prose. */
+function prosePairs(list: readonly (readonly [string, string])[]): [string, Child][] {
+  return list.map(([name, text]) => [name, element('span', {}, ...prose(text))]);
 }
 
 function sizesOf({ variants, verdicts }: PageData): Child[] {
@@ -66,7 +71,7 @@ function sizesOf({ variants, verdicts }: PageData): Child[] {
 }
 
 export function machineOf({ place }: PageData): HTMLElement | null {
-  return place.length === 0 ? null : section('machine', 'Environment', pairs(place));
+  return place.length === 0 ? null : section('machine', 'Environment', pairs(prosePairs(place)));
 }
 
 export function planOf({ plan }: PageData): HTMLElement | null {
@@ -90,5 +95,5 @@ export function repeatOf(data: PageData): HTMLElement {
 /** A step that ends in a command has the command to take away. */
 function stepOf(text: string): Child[] {
   const { reason, line } = /^(?<reason>[^`]*?): (?<line>proofload .+)$/.exec(text)?.groups ?? {};
-  return reason === undefined || line === undefined ? [text] : [reason, command(line)];
+  return reason === undefined || line === undefined ? prose(text) : [reason, command(line)];
 }

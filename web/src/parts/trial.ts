@@ -22,7 +22,8 @@ export function trialOf({ time_lines: lines, variants, latencies }: PageData): H
 
 function notesOf({ at_s: at, warm_up: warm, block, loop_delay_us: delay }: TimeLine): string[] {
   const count = counted(at.length - warm, 'point');
-  const notes = [`The trial of block ${block}: ${counted(warm, 'point')} of warm-up, shaded, which count for nothing, then ${count} of load.`];
+  const before = warm > 0 ? `${counted(warm, 'point')} of warm-up, shaded, which count for nothing, then ` : '';
+  const notes = [`The trial of block ${block}: ${before}${count} of load.`];
   if (delay !== null) {
     const [median, p99] = delay.map((us) => figure('us', us));
     notes.push(`Event-loop delay, in captures apart from this trial: median ${median}, p99 ${p99}.`);
