@@ -72,6 +72,23 @@ impl Why {
         }
     }
 
+    /// The answer on the first screen: what explains the largest explained difference, in about eight lines.
+    pub fn brief(explanation: &Explanation) -> Vec<DocumentPart> {
+        let size = |of: &&CostComparison| of.measured_us.value.abs();
+        let known = explanation.comparisons.iter();
+        let known = known.filter(|of| of.explained_share.is_some());
+        let Some(of) = known.max_by(|one, other| size(one).total_cmp(&size(other))) else {
+            return unexplained(explanation);
+        };
+        let heading = format!("Why {}: {}", heading(of), of.reconciliation);
+        let story = of.story.iter().cloned();
+        let story = story.map(|text| DocumentPart::Paragraph(Tone::Plain, text));
+        std::iter::once(DocumentPart::Heading(Tone::Strong, heading))
+            .chain(story)
+            .chain([DocumentPart::Table(parts_of_difference(of))])
+            .collect()
+    }
+
     /// The same in order: text visible, tables folded.
     pub fn blocks(self) -> Vec<DocumentPart> {
         let reason = |(heading, sentences): (String, Vec<String>)| {
@@ -90,6 +107,38 @@ impl Why {
         blocks.push(DocumentPart::Findings(self.doubts, None));
         blocks
     }
+}
+
+/// The answer if no difference is explained: why not, and where requests wait.
+fn unexplained(explanation: &Explanation) -> Vec<DocumentPart> {
+    let told = explanation.comparisons.iter().take(1).map(|of| {
+        let sentences = std::iter::once(&of.reconciliation).chain(&of.waiting);
+        let sentences: Vec<&str> = sentences.map(String::as_str).collect();
+        let text = format!("Why {}: {}", heading(of), sentences.join("; "));
+        DocumentPart::Paragraph(Tone::Plain, text)
+    });
+    told.collect()
+}
+
+/// Maximum functions on the first screen.
+const BRIEF_MAX: usize = 5;
+
+/// The functions with the largest parts of a measured difference, and their shares of it.
+fn parts_of_difference(of: &CostComparison) -> Table {
+    let measured_us = of.measured_us.value;
+    let part = |change: &CostChange<Frame>| change.difference.value / measured_us;
+    let told = of.functions.iter();
+    let told = told.filter(|change| part(change) >= CHANGE_SHARE_MIN);
+    let told: Vec<&CostChange<Frame>> = told.take(BRIEF_MAX).collect();
+    let differences = US.differences(told.iter().map(|change| &change.difference));
+    let row = |(change, (value, _)): (&&CostChange<Frame>, (String, Option<String>))| {
+        let share = Cell::Figure(Quantity::share(part(change)));
+        let [name, place] = function(&change.what);
+        vec![name, place, Cell::Text(value), share]
+    };
+    let figures = ["per request", "of the difference"];
+    let table = table("", &["function", "where"], &figures);
+    filled(table, told.iter().zip(differences).map(row))
 }
 
 fn reason(of: &CostComparison) -> (String, Vec<String>) {
