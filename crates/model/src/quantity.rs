@@ -15,7 +15,7 @@ mod tests;
 
 pub use change::{
     change, change_alone, change_exact, change_or_saving, change_told, difference, factor,
-    interval, interval_told, signed, with_sign,
+    interval, interval_told, intervals, signed, with_sign,
 };
 pub use column::{column, differences};
 

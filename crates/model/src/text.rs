@@ -239,6 +239,18 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .min_by_key(|candidate| slips(candidate))
 }
 
+/// Splits prose at pairs of backticks, which mark code in our texts. The second, fourth, ... part is code. A
+/// backtick without a partner stays.
+pub fn code_spans(text: &str) -> Vec<&str> {
+    let mut parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        parts.truncate(parts.len() - 2);
+        let begun: usize = parts.iter().map(|part| part.len() + 1).sum();
+        parts.push(&text[begun..]);
+    }
+    parts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! Comparison of two records, as a document and as JSON. Pure. `analysis` decides what may be compared.
 
 use analysis::{Across, SESSIONS_MIN, Shift};
-use model::quantity::{Quantity, interval};
+use model::quantity::{Quantity, intervals};
 use plan::Metric;
 use record::Record;
 use serde_json::{Value, json};
@@ -88,12 +88,19 @@ fn table(metric: Metric, shifts: &[Shift]) -> Table {
         value,
         unit: metric.unit(),
     };
-    for shift in shifts.iter().filter(|shift| shift.metric == metric) {
+    let shifts: Vec<&Shift> = shifts
+        .iter()
+        .filter(|shift| shift.metric == metric)
+        .collect();
+    let ratio = |shift: &&Shift| {
         let Interval { low, high } = shift.interval.unwrap_or(Interval {
             low: shift.ratio,
             high: shift.ratio,
         });
-        let (change, ends) = interval(shift.ratio, low, high);
+        (shift.ratio, low, high)
+    };
+    let changes = intervals(&shifts.iter().map(ratio).collect::<Vec<_>>());
+    for (shift, (change, ends)) in shifts.into_iter().zip(changes) {
         let unknown = || format!("unknown: {} of {SESSIONS_MIN} other runs", shift.sessions);
         let ends = if shift.interval.is_some() {
             ends

@@ -225,7 +225,7 @@ impl Report for MeasuredRecord<'_> {
     }
 
     fn plot(&self) -> Option<Plot> {
-        Some(Plot::of(self))
+        LoadedRecord::of(self).is_none().then(|| Plot::of(self))
     }
 }
 
@@ -350,6 +350,7 @@ impl MeasuredRecord<'_> {
         if conclusion.comparisons.is_empty() && conclusion.capacities.is_empty() {
             blocks.push(DocumentPart::Table(tables::variants(record, conclusion)));
         }
+        blocks.extend(self.explanation.into_iter().flat_map(Why::brief));
         blocks.push(DocumentPart::Paragraph(
             Tone::Plain,
             course(record, conclusion),
@@ -360,12 +361,15 @@ impl MeasuredRecord<'_> {
 
     /// Doubts about the result, and commands for more.
     fn leads(&self) -> Vec<NamedText> {
-        let mut lines = warnings(&self.conclusion.findings);
+        let mut lines = warnings(&self.conclusion.findings, "-v, or proofload report");
         if said_by(self.record).is_some() {
             lines.push(NamedText::new(
                 "Logs",
                 self.record.directory.join("logs").display().to_string(),
             ));
+        }
+        if let Some(few) = self.conclusion.finding(Check::TooFewBlocks) {
+            lines.push(NamedText::new("Next", few.remedy.to_string()));
         }
         let (record, place) = (self.record, typed(self.record));
         if self.explanation.is_some() {
@@ -417,29 +421,36 @@ pub(crate) fn invalid(findings: &[Finding]) -> DocumentPart {
     DocumentPart::Findings(remarks(grave), None)
 }
 
-/// The warnings: the first one in words, because it may explain the others, and the command that explains all
-/// severe findings by number.
-pub(crate) fn warnings(findings: &[Finding]) -> Vec<NamedText> {
-    let told = |finding: &&Finding| finding.grade.is_grave();
-    let warnings = findings
-        .iter()
-        .filter(|finding| finding.grade == Grade::Warning);
-    let checks = model::distinct(warnings.map(|finding| finding.check));
+/// Maximum number of warnings whose titles are on the first screen.
+const WARNINGS_MAX: usize = 3;
+
+/// The findings of a first screen: warnings by title, the number of notes with `all`, which prints them, and
+/// the command that explains everything that may change the conclusion.
+pub(crate) fn warnings(findings: &[Finding], all: &str) -> Vec<NamedText> {
+    let checks = |grade| {
+        let graded = findings.iter().filter(|finding| finding.grade == grade);
+        model::distinct(graded.map(|finding| finding.check))
+    };
+    let (warnings, notes) = (checks(Grade::Warning), checks(Grade::Note));
+    let titles = warnings.iter().take(WARNINGS_MAX);
+    let mut titles: Vec<String> = titles
+        .map(|check| format!("{} ({})", check.row().title, check.number()))
+        .collect();
+    let more = warnings.len().saturating_sub(WARNINGS_MAX);
+    titles.extend((more > 0).then(|| format!("{more} more")));
     let mut lines = Vec::new();
-    if let [first, others @ ..] = checks.as_slice() {
-        let more = if others.is_empty() {
-            String::new()
-        } else {
-            format!(", and {} more", others.len())
-        };
-        let text = format!("{} ({}){more}", first.row().title, first.number());
+    if !titles.is_empty() {
         lines.push(NamedText {
             tone: Tone::Doubtful,
-            ..NamedText::new("Warnings", text)
+            ..NamedText::new("Warnings", titles.join("; "))
         });
     }
-    lines
-        .extend(explained_by(findings.iter().filter(told)).map(|command| lead("Explain", command)));
+    let grave = findings.iter().filter(|finding| finding.grade.is_grave());
+    lines.extend(explained_by(grave).map(|command| lead("Explain", command)));
+    if !notes.is_empty() {
+        let number = many(notes.len() as u64, "note");
+        lines.push(NamedText::new("More", format!("{number}: {all}")));
+    }
     lines
 }
 
@@ -631,12 +642,13 @@ fn course(record: &Record, conclusion: &Conclusion) -> String {
         } = slices.map(|slice| slice.counts.outcome()).sum();
     }
     let failed = format!("{} of {} failed", count(failed), many(requests, "request"));
+    let failed = (requests > 0).then_some(failed);
     let parts = [
         Some(blocks),
         Some(load_short(record)),
         method::seen_for(record),
         cores_short(record),
-        Some(failed),
+        failed,
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }

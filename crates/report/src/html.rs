@@ -9,7 +9,7 @@ use model::document::{
     Tone, VerdictBlock,
 };
 use model::quantity::Unit;
-use model::text::{line as one_line, markup};
+use model::text::{code_spans, line as one_line, markup};
 
 use crate::axis::Axis;
 use crate::chart::chart_drawn;
@@ -52,7 +52,7 @@ pub(crate) fn text(text: &str) -> String {
 
 /// A paragraph, whose tone is a class of the style sheet.
 fn paragraph(tone: Tone, words: &str) -> String {
-    format!("<p class=\"{}\">{}</p>\n", class(tone), text(words))
+    format!("<p class=\"{}\">{}</p>\n", class(tone), prose(words))
 }
 
 /// Paragraphs in a faint tone.
@@ -75,6 +75,16 @@ fn class(tone: Tone) -> &'static str {
         Tone::Strong => "strong",
         Tone::Faint => "faint",
     }
+}
+
+/// Prose, with elements for code.
+fn prose(words: &str) -> String {
+    let parts = code_spans(words).into_iter().enumerate();
+    let part = |(at, part): (usize, &str)| match at % 2 {
+        0 => text(part),
+        _ => format!("<code>{}</code>", text(part)),
+    };
+    parts.map(part).collect()
 }
 
 fn code(command: Option<&String>) -> String {
@@ -130,7 +140,7 @@ fn block(block: &DocumentPart) -> String {
 
 fn answer(answer: &QuestionAnswer) -> String {
     let verdict =
-        |one: &VerdictBlock| format!("{} {}", word(one.tone, &one.word), text(&one.detail));
+        |one: &VerdictBlock| format!("{} {}", word(one.tone, &one.word), prose(&one.detail));
     let verdicts: Vec<String> = answer.verdicts.iter().map(verdict).collect();
     format!(
         "{}: {}{}",
@@ -141,7 +151,7 @@ fn answer(answer: &QuestionAnswer) -> String {
 }
 
 fn finding(remark: &Remark) -> String {
-    let (statement, remedy) = (text(&remark.statement), text(&remark.remedy));
+    let (statement, remedy) = (prose(&remark.statement), prose(&remark.remedy));
     let (head, command) = (
         word(remark.grade.into(), &remark.head()),
         code(remark.command.as_ref()),
@@ -156,7 +166,7 @@ fn line(line: &NamedText) -> String {
     let (name, command) = (word(line.tone, &line.name), code(line.command.as_ref()));
     format!(
         "{name} {}{command}{}",
-        text(&line.text),
+        prose(&line.text),
         faint([&line.detail])
     )
 }

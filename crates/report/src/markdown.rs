@@ -8,7 +8,7 @@ use model::document::{
     Cell, ColumnFit, Document, DocumentPart, NamedText, QuestionAnswer, Remark, Table, TableRow,
     Tone, VerdictBlock,
 };
-use model::text::{capitalised, cut};
+use model::text::{capitalised, code_spans, cut};
 
 use crate::chart::chart_drawn;
 
@@ -146,8 +146,18 @@ fn detail(text: &str) -> String {
     if text.is_empty() {
         String::new()
     } else {
-        format!(": {}", escaped(text))
+        format!(": {}", prose(text))
     }
+}
+
+/// Prose, in which our texts mark code by pairs of backticks.
+fn prose(text: &str) -> String {
+    let parts = code_spans(text).into_iter().enumerate();
+    let part = |(at, part): (usize, &str)| match at % 2 {
+        0 => escaped(part),
+        _ => code(part),
+    };
+    parts.map(part).collect()
 }
 
 fn command(command: Option<&String>) -> String {
@@ -169,15 +179,12 @@ fn code(text: &str) -> String {
 
 fn finding(remark: &Remark) -> String {
     let head = capitalised(&escaped(&remark.head()));
-    let mut out = format!("\n> **{head}**: {}.", escaped(&remark.statement));
-    out.extend(
-        remark
-            .cases
-            .iter()
-            .map(|case| format!("<br>{}", escaped(case))),
-    );
+    let statements = [&remark.statement].into_iter().chain(&remark.cases);
+    let statements: Vec<String> = statements.map(|text| format!("{}.", prose(text))).collect();
+    let mut out = format!("\n> **{head}**: {}", statements.join("<br>"));
     if !remark.remedy.is_empty() {
-        out += &format!(" {}", escaped(&remark.remedy));
+        let between = if remark.cases.is_empty() { " " } else { "<br>" };
+        out += &format!("{between}{}", prose(&remark.remedy));
     }
     out + &command(remark.command.as_ref()) + "\n"
 }
@@ -189,7 +196,7 @@ fn line(line: &NamedText) -> String {
     } else {
         format!("**{name}**")
     };
-    let (text, command) = (escaped(&line.text), command(line.command.as_ref()));
+    let (text, command) = (prose(&line.text), command(line.command.as_ref()));
     format!("- {name}: {text}{}{command}\n", detail(&line.detail))
 }
 

@@ -9,7 +9,7 @@ use model::document::{Cell, ColumnFit, Document, DocumentPart, NamedText, Table,
 use model::quantity::{
     NONE, Quantity, bytes, count, many, micros, rate, share, span, three_digits,
 };
-use model::{Check, EndpointCounts, FailureKind, Protocol, Rate, Think, Until};
+use model::{Check, EndpointCounts, FailureKind, Protocol, RampPart, Rate, Think, Until};
 use plan::{Load, Variant};
 use stats::{Latencies, Quantile};
 
@@ -72,7 +72,7 @@ impl<'a> LoadedRecord<'a> {
     }
 
     /// The request and its target.
-    fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         let load = &self.variant.load;
         let Some(entry) = self.variant.entry_service() else {
             return load.title();
@@ -140,11 +140,16 @@ impl<'a> LoadedRecord<'a> {
     /// Notes on reading the figures, which are not findings.
     fn notes(&self) -> Vec<String> {
         let (load, of) = (&self.variant.load, &self.of);
-        let responses = of
-            .windows
-            .iter()
-            .any(|window| window.slice.counts.responses > 0);
-        let closed = responses && of.windows.iter().all(|window| window.asked.open.is_none());
+        // Without latencies, or beside failures, there is more important news.
+        let is_clean = |window: &MeasuredWindow<'_>| {
+            window.has_success() && window.void().is_none() && window.slice.counts.failed() == 0
+        };
+        let closed = of.void().is_none()
+            && of
+                .windows
+                .iter()
+                .all(|window| window.asked.open.is_none() && is_clean(window));
+        let closed = closed && !of.windows.is_empty();
         let tls = if load.tls.is_some() {
             " and the TLS handshake"
         } else {
@@ -168,8 +173,7 @@ impl<'a> LoadedRecord<'a> {
             }),
             (closed && load.think.is_none()).then(|| {
                 format!(
-                    "Closed loop: each connection sends its next request when the last one is done. Once the service is saturated, latency \
-                     is {under_way} ÷ throughput and says nothing more."
+                    "Closed loop: latency is {under_way} ÷ throughput once the service is saturated. --rate measures what users wait."
                 )
             }),
             load.protocol.pipelines().then(|| {
@@ -227,24 +231,17 @@ impl<'a> LoadedRecord<'a> {
         {
             if void.is_some() {
                 blocks.push(DocumentPart::Lines(self.counted(window)));
+                blocks.extend(endpoints(window));
             } else {
-                blocks.extend([
-                    DocumentPart::Lines(lines(window, &self.variant.load)),
-                    DocumentPart::Table(self.latencies(window)),
-                ]);
-                blocks.extend(endpoints(window).map(DocumentPart::Table));
-                blocks.extend(
-                    Some(window)
-                        .filter(|window| window.has_success())
-                        .into_iter()
-                        .flat_map(ramp),
-                );
+                blocks.push(DocumentPart::Lines(lines(window, &self.variant.load)));
+                blocks.extend(ramp(window));
+                let figures = window.has_success().then(|| self.latencies(window));
+                blocks.extend(figures.map(DocumentPart::Table));
+                blocks.extend(endpoints(window));
+                blocks.extend(unresolved(window, window.has_success()));
             }
         } else {
-            blocks.push(DocumentPart::Table(steps(of)));
-            let about = "p50 to p99.9: response time, from when a request was due. late: how late the client sent at p99 where a \
-                         connection was free.";
-            blocks.push(DocumentPart::Paragraph(Tone::Faint, about.to_owned()));
+            blocks.extend(self.ladder());
         }
         let findings = &self.measured.conclusion.findings;
         blocks.push(DocumentPart::Findings(
@@ -259,46 +256,70 @@ impl<'a> LoadedRecord<'a> {
         }
     }
 
-    /// The first screen: request, results, duration and doubts. It is the whole document for several steps,
-    /// and with the longer distribution.
+    /// The first screen: request, results, duration and doubts. It is the whole document with the longer
+    /// distribution.
     pub(crate) fn brief(&self) -> Document {
-        let Some(window) = self.of.only().filter(|_| !self.measured.distribution) else {
+        if self.measured.distribution {
             return self.document();
-        };
+        }
         let findings = &self.measured.conclusion.findings;
         let mut blocks = vec![
             DocumentPart::Paragraph(Tone::Plain, self.asked().join(", ")),
             invalid(findings),
         ];
-        if self.of.void().is_some() {
-            blocks.extend([
-                DocumentPart::Lines(self.counted(window)),
-                DocumentPart::Lines(warnings(findings)),
-            ]);
-            return Document::new(self.title(), blocks.into_iter().chain(self.noted()));
-        }
         blocks.extend(capacity(&self.of));
+        match (self.of.only(), self.of.void()) {
+            (None, _) => blocks.extend(self.ladder()),
+            (Some(window), Some(_)) => {
+                blocks.push(DocumentPart::Lines(self.counted(window)));
+                blocks.extend(endpoints(window));
+            }
+            (Some(window), None) => blocks.extend(self.results(window)),
+        }
+        blocks.push(DocumentPart::Lines(warnings(findings, "-v")));
+        Document::new(self.title(), blocks.into_iter().chain(self.noted()))
+    }
+
+    /// Results of a valid slice on the first screen.
+    fn results(&self, window: &MeasuredWindow<'_>) -> Vec<DocumentPart> {
         let mut lines = vec![
             NamedText::new("requests", requests(window)),
             throughput(window),
         ];
         lines.extend(silent(window));
-        let told = outcomes(window, &self.variant.load);
-        lines.extend(
-            verdict(window)
-                .into_iter()
-                .chain(service(window))
-                .chain(told),
-        );
+        lines.extend(rate_kept(window).into_iter().chain(service(window)));
+        lines.extend(outcomes(window, &self.variant.load));
         lines.extend(errors(window).into_iter().chain(tls_error(window)));
-        // The response time that a user waits, or the service time if no user waits.
-        let waited = latencies(&kinds(window)[..1]);
-        blocks.extend([
-            DocumentPart::Lines(lines),
-            DocumentPart::Table(waited),
-            DocumentPart::Lines(warnings(findings)),
-        ]);
-        Document::new(self.title(), blocks.into_iter().chain(self.noted()))
+        let mut blocks = vec![DocumentPart::Lines(lines)];
+        // At several rates, a quantile over all of them means nothing.
+        let ramp = ramp(window);
+        let shows_whole = ramp.is_empty() && window.has_success();
+        if shows_whole {
+            // The response time that a user waits, or the service time if no user waits.
+            blocks.push(DocumentPart::Table(latencies(&kinds(window)[..1])));
+        }
+        blocks.extend(ramp);
+        blocks.extend(endpoints(window));
+        blocks.extend(unresolved(window, shows_whole));
+        blocks
+    }
+
+    /// A row for each of several steps.
+    fn ladder(&self) -> Vec<DocumentPart> {
+        let about = "p50 to p99.9: response time, from when a request was due. late: how late the client sent at p99 where a \
+                     connection was free.";
+        let responses = self.of.windows.iter().filter_map(|window| {
+            let open = window.slice.counts.open.as_deref()?;
+            Some(open.response.count())
+        });
+        let missing = too_few(&responses.collect::<Vec<_>>(), &[]);
+        [
+            DocumentPart::Table(steps(&self.of)),
+            DocumentPart::Paragraph(Tone::Faint, about.to_owned()),
+        ]
+        .into_iter()
+        .chain(missing)
+        .collect()
     }
 
     /// One row for each slice and figure.
@@ -426,6 +447,39 @@ fn shown(latencies: &Latencies, q: f64) -> Option<Quantile> {
         .filter(|_| q == 1.0 || latencies.resolves(q))
 }
 
+/// Names the quantiles that some distributions have too few requests for, and how many they take. `whole` are the
+/// numbers of requests of distributions with all quantiles, `parts` of those with p50 and p99 only. `None` if
+/// there are none.
+fn too_few(whole: &[u64], parts: &[u64]) -> Option<DocumentPart> {
+    let lacking = |(name, q): &(&str, f64)| {
+        let needed = Latencies::samples_needed(*q);
+        let is_lacking = |count: &u64| (1..needed).contains(count);
+        let is_of_parts = ["p50", "p99"].contains(name);
+        let lacks = whole.iter().any(is_lacking) || is_of_parts && parts.iter().any(is_lacking);
+        (*q < 1.0 && lacks).then(|| format!("{name} takes {}", count(needed)))
+    };
+    let lacking: Vec<String> = QUANTILES.iter().filter_map(lacking).collect();
+    (!lacking.is_empty()).then(|| {
+        let text = format!("{NONE}: too few requests; {}.", lacking.join(", "));
+        DocumentPart::Paragraph(Tone::Faint, text)
+    })
+}
+
+/// The note on quantiles that a slice has too few requests for.
+fn unresolved(window: &MeasuredWindow<'_>, shows_whole: bool) -> Option<DocumentPart> {
+    let whole: Vec<u64> = kinds(window)
+        .first()
+        .filter(|_| shows_whole)
+        .map(|(_, of)| of.count())
+        .into_iter()
+        .collect();
+    let endpoints = &window.slice.counts.endpoints;
+    let several = endpoints.iter().filter(|_| endpoints.len() > 1);
+    let several = several.map(|endpoint| all_outcomes(window, endpoint).count());
+    let ramp = window.ramp_parts().iter().map(|part| part.response.count());
+    too_few(&whole, &several.chain(ramp).collect::<Vec<_>>())
+}
+
 /// Each in its own unit, because a maximum may be a thousand times the median.
 fn at(latencies: &Latencies, q: f64) -> Cell {
     Cell::optional(shown(latencies, q).map(written))
@@ -515,13 +569,17 @@ fn outcomes(window: &MeasuredWindow<'_>, load: &Load) -> Vec<NamedText> {
     let failures = counts.contract_failures.iter().map(|failure| {
         // Few contents are checked, as a sample of all.
         let is_sampled = matches!(failure.kind, FailureKind::Content | FailureKind::Coding);
-        let of = if is_sampled {
-            format!(" of {} sampled", count(counts.sampled.judged))
+        let (all, of) = if is_sampled {
+            (counts.sampled.judged, " sampled")
         } else {
-            String::new()
+            (counts.responses, "")
         };
         let (kind, failed, example) = (&failure.kind, count(failure.count), &failure.example);
-        let text = format!("{kind} × {failed}{of}, for example {example}");
+        let part = share(failure.count as f64 / all.max(1) as f64);
+        let text = format!(
+            "{failed} of {}{of} ({part}): unexpected {kind}, for example {example}",
+            many(all, "response")
+        );
         NamedText::new("failed", text)
     });
     [status]
@@ -565,10 +623,10 @@ fn errors(window: &MeasuredWindow<'_>) -> Option<NamedText> {
 }
 
 /// Whether the service kept up in open loop.
-fn verdict(window: &MeasuredWindow<'_>) -> Option<NamedText> {
+fn rate_kept(window: &MeasuredWindow<'_>) -> Option<NamedText> {
     window
         .kept()
-        .map(|kept| NamedText::new("verdict", kept.words()))
+        .map(|kept| NamedText::new("result", kept.words()))
 }
 
 /// Resources used by the services, if their processes can be observed.
@@ -609,13 +667,15 @@ fn requests(window: &MeasuredWindow<'_>) -> String {
     ];
     let parts = parts.into_iter().filter(|(number, _)| *number > 0);
     let parts = parts.map(|(number, what)| format!("{} {what}", count(number)));
-    let always = [
-        format!("{} sent", count(counts.sent)),
-        many(counts.responses, "response"),
-        format!("{} successful", count(counts.successful)),
-    ];
+    // What follows from the others is left out.
+    let is_due = open.is_some_and(|open| open.intended == counts.sent);
+    let sent = (!is_due).then(|| format!("{} sent", count(counts.sent)));
+    let responses = (counts.responses != counts.sent).then(|| many(counts.responses, "response"));
+    let successful = format!("{} successful", count(counts.successful));
     due.into_iter()
-        .chain(always)
+        .chain(sent)
+        .chain(responses)
+        .chain([successful])
         .chain(parts)
         .collect::<Vec<_>>()
         .join(", ")
@@ -656,7 +716,7 @@ fn pace(window: &MeasuredWindow<'_>) -> Vec<NamedText> {
         NamedText::new("queue", queue),
         NamedText::new("client", format!("{lag} late at p99, where one was free")),
     ];
-    paced.into_iter().chain(verdict(window)).collect()
+    paced.into_iter().chain(rate_kept(window)).collect()
 }
 
 /// Contents of the sampled responses.
@@ -681,37 +741,53 @@ fn content(window: &MeasuredWindow<'_>) -> Option<String> {
     ))
 }
 
-/// Results of each of several requests.
-fn endpoints(window: &MeasuredWindow<'_>) -> Option<Table> {
+/// Results of each of several requests: without success only their numbers and statuses.
+fn endpoints(window: &MeasuredWindow<'_>) -> Option<DocumentPart> {
     let endpoints = &window.slice.counts.endpoints;
-    let figures = ["sent", "throughput", "p50", "p99"];
-    let mut table = Table::of_figures("", [("endpoint", ColumnFit::CutEnd)], figures);
+    let has_figures = window.void().is_none() && window.has_success();
+    let figures: &[&str] = if has_figures {
+        &["sent", "throughput", "p50", "p99", "failed"]
+    } else {
+        &["sent", "failed"]
+    };
+    let names = [("request", ColumnFit::CutEnd)];
+    let mut table = Table::of_figures("", names, figures.iter().copied());
     table.columns.push(("status", ColumnFit::Wrapped).into());
     for endpoint in endpoints {
-        // All outcomes: response time if requests were due.
-        let open = window.asked.open.is_some();
-        let mut latencies = Latencies::new();
-        for ended in &endpoint.outcomes {
-            latencies.merge(if open {
-                &ended.response
-            } else {
-                &ended.latency
-            });
-        }
-        table.push(vec![
+        let latencies = all_outcomes(window, endpoint);
+        let per_s = window.per_s(endpoint.successful_in_window);
+        let mut cells = vec![
             Cell::text(&endpoint.name),
             Cell::figure(Some(Quantity::count(endpoint.sent))),
-            Cell::figure(
-                window
-                    .per_s(endpoint.successful_in_window)
-                    .map(Quantity::per_s),
-            ),
-            at(&latencies, 0.5),
-            at(&latencies, 0.99),
+        ];
+        if has_figures {
+            cells.extend([
+                Cell::figure(per_s.map(Quantity::per_s)),
+                at(&latencies, 0.5),
+                at(&latencies, 0.99),
+            ]);
+        }
+        cells.extend([
+            Cell::figure(Some(Quantity::count(endpoint.failed()))),
             Cell::text(statuses(endpoint)),
         ]);
+        table.push(cells);
     }
-    (endpoints.len() > 1).then_some(table)
+    (endpoints.len() > 1).then_some(DocumentPart::Table(table))
+}
+
+/// Latencies of a request with any outcome: response times if requests were due.
+pub(super) fn all_outcomes(window: &MeasuredWindow<'_>, endpoint: &EndpointCounts) -> Latencies {
+    let open = window.asked.open.is_some();
+    let mut latencies = Latencies::new();
+    for ended in &endpoint.outcomes {
+        latencies.merge(if open {
+            &ended.response
+        } else {
+            &ended.latency
+        });
+    }
+    latencies
 }
 
 fn statuses(endpoint: &EndpointCounts) -> String {
@@ -733,7 +809,7 @@ fn statuses(endpoint: &EndpointCounts) -> String {
 /// The tenths of a ramp, and a sentence on where the service falls behind. Empty for another load.
 fn ramp(window: &MeasuredWindow<'_>) -> Vec<DocumentPart> {
     let stretches = window.stretches();
-    if stretches.is_empty() {
+    if stretches.is_empty() || !window.has_success() {
         return Vec::new();
     }
     use ColumnFit::{Figure, Whole};
@@ -741,12 +817,16 @@ fn ramp(window: &MeasuredWindow<'_>) -> Vec<DocumentPart> {
         ("ramp at", Figure),
         ("due", Figure),
         ("throughput", Figure),
+        ("p50", Figure),
+        ("p99", Figure),
+        ("failed", Figure),
         ("", Whole),
     ];
     let mut table = Table::new("", columns);
-    stretches
-        .iter()
-        .for_each(|stretch| table.push(tenth(stretch)));
+    let parts = window.ramp_parts().iter().map(Some);
+    let parts = parts.chain(std::iter::repeat(None));
+    let rows = stretches.iter().zip(parts);
+    rows.for_each(|(stretch, part)| table.push(tenth(stretch, part)));
     let sentence = window
         .bend()
         .map(|bend| DocumentPart::Paragraph(Tone::Strong, bend_text(bend)));
@@ -756,30 +836,42 @@ fn ramp(window: &MeasuredWindow<'_>) -> Vec<DocumentPart> {
         .collect()
 }
 
-fn tenth(stretch: &WindowPart) -> Vec<Cell> {
+fn tenth(stretch: &WindowPart, part: Option<&RampPart>) -> Vec<Cell> {
     let kept = if stretch.kept {
         RateKept::Up
     } else {
         RateKept::Behind
     };
+    let time = |q| part.map_or(Cell::Missing, |part| at(&part.response, q));
     vec![
         Cell::figure(Some(Quantity::seconds(stretch.from_s))),
         Cell::figure(Some(Quantity::per_s(stretch.due_per_s()))),
         Cell::figure(Some(Quantity::per_s(stretch.ok_per_s()))),
+        time(0.5),
+        time(0.99),
+        Cell::figure(part.map(failed_of).map(Quantity::count)),
         Cell::Word(tone(kept), kept.words().to_owned()),
     ]
 }
 
+/// Requests due in a part of a ramp without an expected response.
+pub(super) fn failed_of(part: &RampPart) -> u64 {
+    part.response.count().saturating_sub(part.successful)
+}
+
 fn bend_text(bend: Bend) -> String {
     match bend {
-        Bend::At(per_s) => format!("Kept up to about {}.", rate(per_s)),
+        Bend::At(per_s) => format!("It bends: the service kept up to about {}.", rate(per_s)),
         Bend::Perhaps(per_s) => {
             format!(
                 "Fell behind beyond {} only: a ramp to more says whether it bends there.",
                 rate(per_s)
             )
         }
-        Bend::NotUpTo(per_s) => format!("Did not bend up to {}.", rate(per_s)),
+        Bend::NotUpTo(per_s) => format!(
+            "No bend: the service kept up to {}, the highest rate of the ramp.",
+            rate(per_s)
+        ),
         Bend::AtLowest(per_s) => {
             format!(
                 "Fell behind from {} on: a ramp from less says what it keeps up with.",
@@ -831,13 +923,13 @@ fn steps(of: &Measurement<'_>) -> Table {
         "late",
     ];
     let mut table = Table::of_figures("", [], figures);
-    table.columns.push(("verdict", ColumnFit::Whole).into());
+    table.columns.push(("result", ColumnFit::Whole).into());
     for window in &of.windows {
         let open = window.slice.counts.open.as_deref();
         let per_s = |amount: u64| Cell::figure(window.per_s(amount).map(Quantity::per_s));
         let time = |of: Option<&Latencies>, q| of.map_or(Cell::Missing, |of| at(of, q));
         let response = open.map(|open| &open.response);
-        let verdict = window
+        let result = window
             .kept()
             .map(|kept| Cell::Word(tone(kept), kept.words().to_owned()));
         table.push(vec![
@@ -850,7 +942,7 @@ fn steps(of: &Measurement<'_>) -> Table {
             time(response, 0.999),
             Cell::optional(open.and_then(|open| open.queued_share()).map(share)),
             time(open.map(|open| &open.schedule_lag), 0.99),
-            verdict.unwrap_or(Cell::Missing),
+            result.unwrap_or(Cell::Missing),
         ]);
     }
     table

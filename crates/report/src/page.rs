@@ -178,9 +178,11 @@ pub(crate) fn data(of: &MeasuredRecord<'_>) -> PageData {
             _ => tables::parts(conclusion).iter().map(Into::into).collect(),
         },
         series: by_block(&series, &mut left_out),
-        latencies: has_success
-            .then(|| times::curves(record))
-            .unwrap_or_default(),
+        latencies: if has_success {
+            times::curves(record)
+        } else {
+            Vec::new()
+        },
         interactions: interactions(record, conclusion, &series),
         time_lines: times::time_lines(record, &mut left_out),
         errors: errors(record, conclusion, &mut left_out),

@@ -183,6 +183,8 @@ const TITLE_LINES: usize = 3;
 const LABEL_SIZE: f64 = 14.0;
 const FIGURE_SIZE: f64 = 13.0;
 const SMALL_SIZE: f64 = 12.0;
+/// Minimum distance between labels of an axis.
+const LABEL_GAP: f64 = 6.0;
 const ROW: f64 = 54.0;
 /// Further comparisons are counted, not drawn, because a picture with more is unreadable.
 const ROWS_MAX: usize = 40;
@@ -368,12 +370,20 @@ impl PlotSheet {
         }
     }
 
-    /// The labels of the marks below all rows.
+    /// The labels of the marks below all rows, as far as they do not overlap. No difference is always labelled.
     fn named(&mut self, ruler: &Ruler) {
-        for Mark { ratio, label } in &ruler.marks {
+        let mut marks: Vec<&Mark> = ruler.marks.iter().collect();
+        marks.sort_by_key(|mark| mark.ratio != 1.0);
+        let mut taken: Vec<(f64, f64)> = Vec::new();
+        for Mark { ratio, label } in marks {
             // Labels at the ends would extend beyond them.
             let half = text_width(label, SMALL_SIZE) / 2.0;
             let x = x(ruler.axis, *ratio).clamp(MARGIN + half, AXIS.1 + MARGIN - half);
+            let (low, high) = (x - half - LABEL_GAP, x + half + LABEL_GAP);
+            if taken.iter().any(|other| low < other.1 && other.0 < high) {
+                continue;
+            }
+            taken.push((x - half, x + half));
             self.held(
                 (x, self.y + 16.0),
                 SMALL_SIZE,

@@ -10,7 +10,7 @@ use model::document::{
     Tone, VerdictBlock,
 };
 use model::quantity::{Quantity, Unit, interval};
-use model::text::line as clean;
+use model::text::{code_spans, line as clean};
 use textwrap::core::display_width;
 
 use crate::axis::Axis;
@@ -57,13 +57,21 @@ fn blocks<'a>(
     }
 }
 
+/// Prose without control characters and without marks of code.
+fn prose(text: &str) -> String {
+    clean(&code_spans(text).concat())
+}
+
 fn drawn(block: &DocumentPart, width: usize) -> String {
     match block {
-        DocumentPart::Heading(tone, text) => styled(style(*tone), &clean(text)) + "\n",
+        DocumentPart::Heading(tone, text) => {
+            let text = wrapped(&clean(text), "", "", width);
+            styled(style(*tone), text.trim_end()) + "\n"
+        }
         DocumentPart::Paragraph(tone, text) => {
             styled(
                 style(*tone),
-                wrapped(&clean(text), "", "", width).trim_end(),
+                wrapped(&prose(text), "", "", width).trim_end(),
             ) + "\n"
         }
         DocumentPart::Answers(answers) => answers.iter().map(|of| answer(of, width)).collect(),
@@ -93,7 +101,7 @@ fn drawn(block: &DocumentPart, width: usize) -> String {
 }
 
 fn answer(answer: &QuestionAnswer, width: usize) -> String {
-    let indented = |text: &str| wrapped(&clean(text), "    ", "    ", width);
+    let indented = |text: &str| wrapped(&prose(text), "    ", "    ", width);
     let subject = styled(BOLD, &clean(&answer.subject));
     let mut out = match answer.verdicts.as_slice() {
         [one] => {
@@ -109,7 +117,7 @@ fn answer(answer: &QuestionAnswer, width: usize) -> String {
             let rest = " ".repeat((4 + widest + 2).min(INDENT_MAX));
             // Wrapped with the verdict in it, so that it counts. Textwrap ignores the width of colours.
             let text =
-                |one: &VerdictBlock| format!("{}  {}", word(one, widest), clean(&one.detail));
+                |one: &VerdictBlock| format!("{}  {}", word(one, widest), prose(&one.detail));
             let lines = several
                 .iter()
                 .map(|one| wrapped(&text(one), "    ", &rest, width));
@@ -151,11 +159,11 @@ fn verdicts(answers: &[QuestionAnswer], width: usize) -> String {
     let margin = " ".repeat((widest + 2).min(INDENT_MAX));
     let line = |(answer, one): (&QuestionAnswer, &VerdictBlock)| {
         let subject = styled(BOLD, &clean(&answer.subject));
-        let text = format!("{}  {subject}: {}", word(one, widest), clean(&one.detail));
+        let text = format!("{}  {subject}: {}", word(one, widest), prose(&one.detail));
         let notes = answer
             .notes
             .iter()
-            .map(|note| wrapped(&clean(note), &margin, &margin, width));
+            .map(|note| wrapped(&prose(note), &margin, &margin, width));
         wrapped(&text, "", &margin, width)
             + &notes.map(|note| styled(FAINT, &note)).collect::<String>()
     };
@@ -177,13 +185,13 @@ fn lines(all: &[NamedText], width: usize) -> String {
         }
         let mut out = in_margin(
             (style(line.tone), &clean(&line.name), names),
-            &clean(&line.text),
+            &prose(&line.text),
             width,
         );
         if !line.detail.is_empty() {
             out += &styled(
                 FAINT,
-                &wrapped(&clean(&line.detail), &margin, &margin, width),
+                &wrapped(&prose(&line.detail), &margin, &margin, width),
             );
         }
         // A command stays on one line of any length, so that it can be copied.
@@ -241,7 +249,7 @@ fn finding(remark: &Remark, width: usize) -> String {
     let head = clean(&remark.head());
     // The grade is part of the wrapped text, so that its width counts. Its colour is added afterwards.
     let statement = wrapped(
-        &format!("{head}: {}", clean(&remark.statement)),
+        &format!("{head}: {}", prose(&remark.statement)),
         "",
         "  ",
         width,
@@ -251,10 +259,10 @@ fn finding(remark: &Remark, width: usize) -> String {
         remark
             .cases
             .iter()
-            .map(|case| wrapped(&clean(case), "  ", "    ", width)),
+            .map(|case| wrapped(&prose(case), "  ", "    ", width)),
     );
     if !remark.remedy.is_empty() {
-        out += &styled(FAINT, &wrapped(&clean(&remark.remedy), "  ", "  ", width));
+        out += &styled(FAINT, &wrapped(&prose(&remark.remedy), "  ", "  ", width));
     }
     // A command stays on one line of any length, so that it can be copied.
     out.extend(

@@ -143,6 +143,11 @@ impl Latencies {
         self.count() as f64 * (1.0 - q) >= TAIL_SAMPLES * (1.0 - 1e-9)
     }
 
+    /// Number of samples that quantile `q` needs: 1,000 for p99.
+    pub fn samples_needed(q: f64) -> u64 {
+        (TAIL_SAMPLES / (1.0 - q)).round() as u64
+    }
+
     /// The `q` quantile (0 the smallest, 1 the largest), or `None` without samples or if `q` is not in 0..=1.
     ///
     /// With n samples it is the value of rank r = ⌈q n⌉ (at least 1) among the true latencies. The latencies

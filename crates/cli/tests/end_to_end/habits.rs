@@ -87,7 +87,7 @@ fn a_command_line_of_ab_is_run() {
     let theirs = ["-k", "-n", "300", "-c", "4", "-A", "u:p", "-C", "a=1"];
     let said = load(&service, &[&["--as", "ab", "--"], &theirs[..]].concat());
     said.ends(0).prints(&[
-        "300 sent, 300 responses, 300 successful",
+        "300 sent, 300 successful",
         "\n p95 ",
         "4 connections, 1 thread",
         "\nRequests are HTTP/1.1.",

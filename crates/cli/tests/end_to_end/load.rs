@@ -92,7 +92,7 @@ fn steps_are_slices_of_their_own() {
         );
         assert_eq!(step["requests"], per_s as u64, "one second of it");
         assert_eq!(step["response_time"]["count"], step["requests"]);
-        assert!(step["open"]["verdict"].is_string() && step["open"]["ramp"].is_null());
+        assert!(step["open"]["result"].is_string() && step["open"]["ramp"].is_null());
         assert!(step["format"].is_null(), "the document has one");
     }
     assert_eq!(steps.len(), 2);
@@ -110,7 +110,7 @@ fn a_ramp_has_its_tenths() {
         .json();
     let (open, ramp) = (&document["open"], &document["open"]["ramp"]);
     assert_eq!(document["requests"], 300, "two seconds of 150 on average");
-    assert!(open["rate_per_s"].is_null() && open["verdict"].is_null());
+    assert!(open["rate_per_s"].is_null() && open["result"].is_null());
     assert_eq!(
         [&ramp["from_per_s"], &ramp["to_per_s"], &ramp["over_s"]],
         [50.0, 250.0, 2.0]

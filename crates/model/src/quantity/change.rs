@@ -74,14 +74,25 @@ pub fn interval_told(ratio: f64, low: f64, high: f64) -> String {
 
 /// Formats any ratio and its interval, like [`change`].
 pub fn interval(ratio: f64, low: f64, high: f64) -> (String, String) {
+    interval_as(is_factor(ratio), ratio, low, high)
+}
+
+/// Formats ratios and their intervals for one column: all as percentages, or all as factors if one of them is.
+pub fn intervals(all: &[(f64, f64, f64)]) -> Vec<(String, String)> {
+    let as_factors = all.iter().any(|(ratio, ..)| is_factor(*ratio));
+    let one = |(ratio, low, high): &(f64, f64, f64)| interval_as(as_factors, *ratio, *low, *high);
+    all.iter().map(one).collect()
+}
+
+fn interval_as(as_factor: bool, ratio: f64, low: f64, high: f64) -> (String, String) {
     let half_width = (high - low) / 2.0;
     if half_width == 0.0 {
         // Without a width, the number of digits is unknown.
-        let alone = change_exact(ratio);
+        let alone = change_as(as_factor, ratio, 1, ratio != 1.0);
         return (alone.clone(), format!("{alone} to {alone}"));
     }
     let excludes_none = low > 1.0 || high < 1.0;
-    if is_factor(ratio) {
+    if as_factor {
         // ×16.5 ± 1.4, ×0.0607 ± 0.0023. A factor is never zero, however wide its interval. The interval is
         // logarithmic: its lower end may be far smaller than its width, and gets its own number of digits.
         let wide = decimals(half_width, DECIMALS_MAX);
@@ -125,7 +136,11 @@ pub fn change_exact(ratio: f64) -> String {
 }
 
 fn change_of(ratio: f64, decimals: usize, excludes_none: bool) -> String {
-    if is_factor(ratio) {
+    change_as(is_factor(ratio), ratio, decimals, excludes_none)
+}
+
+fn change_as(as_factor: bool, ratio: f64, decimals: usize, excludes_none: bool) -> String {
+    if as_factor {
         return times(ratio, (decimals + 1).max(digits_of_small(ratio)));
     }
     format!(

@@ -317,3 +317,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_column_of_ratios_has_one_notation() {
+    let column = |all: &[(f64, f64, f64)]| {
+        let texts = intervals(all).into_iter();
+        texts
+            .map(|(value, ends)| format!("{value} ({ends})"))
+            .collect::<Vec<_>>()
+    };
+    let small = (1.034, 1.021, 1.047);
+    assert_eq!(column(&[small]), ["+3.4 % (+2.1 % to +4.7 %)"]);
+    assert_eq!(
+        column(&[small, (14.1, 12.3, 16.3)]),
+        ["×1.034 (×1.021 to ×1.047)", "×14.1 (×12.3 to ×16.3)"]
+    );
+}

@@ -3,7 +3,6 @@
 use analysis::{
     ComparisonResult, Conclusion, Difference, Effect, EffectKind, Exploratory, Outcome, POWER,
 };
-use model::Check;
 use model::quantity::{
     change, change_alone, change_exact, change_told, difference, many, share, span,
 };
@@ -144,12 +143,8 @@ fn without_estimate(
             of.variant
         );
     }
-    let few = conclusion.finding(Check::TooFewBlocks);
-    let remedy = few
-        .map(|few| format!("; {}", few.remedy))
-        .unwrap_or_default();
     format!(
-        "no interval of {metric} from {}{remedy}",
+        "no interval of {metric} from {}",
         many(conclusion.blocks.into(), "block")
     )
 }

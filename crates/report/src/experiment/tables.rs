@@ -6,7 +6,7 @@ use analysis::{
     VariantFigures,
 };
 use model::document::{Cell, ColumnFit, Table, TableRow, Tone};
-use model::quantity::{Quantity, Unit, change, count, decimal, many, share, share_below};
+use model::quantity::{Quantity, Unit, count, decimal, intervals, many, share, share_below};
 use model::{Finding, RequestOutcome};
 use plan::{Factor, Metric, Pacing};
 use record::{Block, Record};
@@ -158,9 +158,12 @@ pub(crate) fn effects(conclusion: &Conclusion) -> Option<Table> {
         ("factor", Wrapped),
     ];
     let mut table = Table::new(effects_heading(conclusion)?, columns);
+    let estimates = shown.iter().filter_map(|effect| effect.estimate.as_ref());
+    let estimates: Vec<_> = estimates.map(|of| (of.ratio, of.low, of.high)).collect();
+    let mut told = intervals(&estimates).into_iter();
     for effect in shown {
         let tone = tone(effect);
-        let (value, interval) = effect.estimate.as_ref().map(change).unzip();
+        let (value, interval) = effect.estimate.as_ref().and_then(|_| told.next()).unzip();
         table.push(vec![
             Cell::Word(tone, effect_word(effect).to_uppercase()),
             Cell::optional(value),

@@ -2,13 +2,13 @@
 
 use analysis::measurement::{Bend, RateKept};
 use analysis::{Finding, MeasuredWindow, Measurement};
-use model::{Ask, AskedOpen, Counts, EndpointCounts, Protocol, RateLevel, Until};
+use model::{Ask, AskedOpen, Counts, EndpointCounts, Protocol, RampPart, RateLevel, Until};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use stats::{Latencies, Quantile};
 
-use super::{LoadedRecord, QUANTILES, shown};
+use super::{LoadedRecord, QUANTILES, all_outcomes, failed_of, shown};
 use crate::csv::{self, CsvRows};
 use crate::experiment::{INVALID, quantiles};
 
@@ -320,7 +320,7 @@ fn open(window: &MeasuredWindow<'_>) -> Option<Value> {
     Some(json!({
         "rate_per_s": asked.rate.constant_per_s(),
         "capacity_share": asked.ask.share(),
-        "verdict": window.kept().map(RateKept::name),
+        "result": window.kept().map(RateKept::name),
         "ramp": ramp(window, asked),
         "arrivals": asked.process.name(),
         "seed": asked.seed,
@@ -346,8 +346,12 @@ fn ramp(window: &MeasuredWindow<'_>, asked: AskedOpen) -> Option<Value> {
         Some(Bend::AtLowest(_)) => (None, Some(true)),
         Some(Bend::Uneven { .. }) | None => (None, None),
     };
-    let stretch = |of: &analysis::measurement::WindowPart| {
+    let parts = window.ramp_parts().iter().map(Some);
+    let parts = parts.chain(std::iter::repeat(None));
+    let stretch = |(of, part): (&analysis::measurement::WindowPart, Option<&RampPart>)| {
         json!({
+            "failed": part.map(failed_of),
+            "response_time": part.map(|part| times(&part.response)),
             "from_s": of.from_s,
             "to_s": of.to_s,
             "due_per_s": of.due_per_s(),
@@ -361,7 +365,7 @@ fn ramp(window: &MeasuredWindow<'_>, asked: AskedOpen) -> Option<Value> {
         "over_s": over.as_secs_f64(),
         "from_capacity_share": from,
         "to_capacity_share": to,
-        "stretches": window.stretches().iter().map(stretch).collect::<Vec<_>>(),
+        "stretches": window.stretches().iter().zip(parts).map(stretch).collect::<Vec<_>>(),
         "kept_up_to_per_s": kept_up_to_per_s,
         "bent": bent,
     }))
@@ -445,43 +449,74 @@ fn in_seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// One row for each slice and figure.
+/// One row for each slice and figure, then for each figure of each of several requests.
 pub(super) fn figures(measured: &Measurement<'_>) -> CsvRows {
-    let mut rows = vec![
-        ["slice", "metric", "unit", "value", INVALID]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
+    let headings = ["slice", "metric", "unit", "value", "request", INVALID];
+    let mut rows = vec![headings.map(str::to_owned).to_vec()];
     for window in measured.capacity.iter().chain(&measured.windows) {
         let counts = &window.slice.counts;
         let invalid = Finding::voiding(&window.findings, 0);
-        let latencies = latencies(window);
-        // A bound is not a value.
-        let exact = |q| {
-            shown(latencies, q)
-                .filter(|of| of.is_exact())
-                .map(|of| of.ns() as f64 / 1e3)
+        let mut push = |request: &str, (metric, unit, value): (String, &str, Option<f64>)| {
+            rows.push(vec![
+                csv::name(&window.name),
+                metric,
+                unit.to_owned(),
+                csv::figure(value),
+                csv::name(request),
+                invalid.clone(),
+            ]);
         };
-        let amounts = [
+        for (metric, unit, value) in [
             ("throughput", "1/s", window.throughput_per_s()),
             ("requests", "1", Some(counts.due() as f64)),
             ("sent", "1", Some(counts.sent as f64)),
             ("successful", "1", Some(counts.successful as f64)),
             ("failed", "1", Some(counts.failed() as f64)),
-        ];
-        let all = amounts
-            .into_iter()
-            .chain(QUANTILES.map(|(name, q)| (name, "us", exact(q))));
-        rows.extend(all.map(|(metric, unit, value)| {
-            let (metric, unit) = (metric.to_owned(), unit.to_owned());
-            vec![
-                csv::name(&window.name),
-                metric,
-                unit,
-                csv::figure(value),
-                invalid.clone(),
-            ]
-        }));
+        ] {
+            push("", (metric.to_owned(), unit, value));
+        }
+        let by_status = counts.status.iter();
+        by_status.for_each(|(status, number)| push("", with_status(Some(*status), *number)));
+        times_in(latencies(window)).for_each(|of| push("", of));
+        for endpoint in counts
+            .endpoints
+            .iter()
+            .filter(|_| counts.endpoints.len() > 1)
+        {
+            let per_s = window.per_s(endpoint.successful_in_window);
+            let name = &endpoint.name;
+            for (metric, unit, value) in [
+                ("throughput", "1/s", per_s),
+                ("sent", "1", Some(endpoint.sent as f64)),
+                ("successful", "1", Some(endpoint.successful as f64)),
+                ("failed", "1", Some(endpoint.failed() as f64)),
+            ] {
+                push(name, (metric.to_owned(), unit, value));
+            }
+            let outcomes = endpoint.outcomes.iter();
+            outcomes.for_each(|of| push(name, with_status(of.status, of.latency.count())));
+            times_in(&all_outcomes(window, endpoint)).for_each(|of| push(name, of));
+        }
     }
     rows
+}
+
+/// Number of requests with a status, or without a response.
+fn with_status(status: Option<u16>, number: u64) -> (String, &'static str, Option<f64>) {
+    let name = status.map_or("no_response".to_owned(), |status| {
+        format!("status_{status}")
+    });
+    (name, "1", Some(number as f64))
+}
+
+/// The quantiles as figures. A bound is not a value.
+fn times_in(of: &Latencies) -> impl Iterator<Item = (String, &'static str, Option<f64>)> {
+    QUANTILES.iter().map(|(name, q)| {
+        let exact = shown(of, *q).filter(|time| time.is_exact());
+        (
+            (*name).to_owned(),
+            "us",
+            exact.map(|time| time.ns() as f64 / 1e3),
+        )
+    })
 }

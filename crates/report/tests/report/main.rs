@@ -21,6 +21,7 @@ mod parts;
 mod plot;
 mod records;
 mod schema;
+mod screens;
 mod survey;
 mod why;
 
