@@ -41,7 +41,7 @@ const FIELD: &str = "NAME: VALUE";
 
 /// Length from which an unexpected word may be a secret.
 const VALUE_CHARS_MIN: usize = 16;
-/// Length of the begin of such a word in a message.
+/// Length of the begin of such a word in a message, if it may be something else.
 const BEGIN_CHARS: usize = 3;
 
 /// Parses the arguments, with `help TOPIC` read as `explain TOPIC`.
@@ -76,6 +76,7 @@ pub fn without_secrets(mut error: clap::Error, has_open_field: bool) -> clap::Er
         is_unknown && (has_open_field || is_long) && !text.starts_with('-')
     };
     let told = |text: &String| match is_value(text) {
+        true if has_open_field => "…".to_owned(),
         true => text.chars().take(BEGIN_CHARS).collect::<String>() + "…",
         false => plan::quotable(text),
     };

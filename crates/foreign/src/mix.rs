@@ -18,9 +18,14 @@ use crate::traffic::{self, LoggedRequest};
 /// Maximum different requests counted at a time. Beyond it the rarest are dropped (lossy counting, Manku and
 /// Motwani 2002).
 const KINDS_MAX: usize = 50_000;
-/// Maximum stored rows of one request, and of all requests.
+/// Maximum stored rows of one request.
 const ROWS_MAX: usize = 10_000;
-const ROWS_IN_ALL_MAX: usize = 500_000;
+/// Maximum size of all stored rows, in bytes.
+const ROWS_BYTES_MAX: usize = 256 << 20;
+/// Memory of a value beside its text, in bytes.
+const VALUE_BYTES: usize = 48;
+/// Targets with more differing values are not requests of people or programs.
+const COLUMNS_MAX: usize = 32;
 /// Longer targets are not accepted by servers.
 const TARGET_BYTES_MAX: usize = 8 << 10;
 /// Longer texts that mix letters and digits are treated as tokens.
@@ -60,6 +65,8 @@ pub struct RequestKind {
     pub rows: Vec<Vec<String>>,
     /// Statuses of its responses, without accidental ones.
     pub statuses: Vec<u16>,
+    /// Memory of the rows.
+    rows_bytes: usize,
     /// One in n requests is stored as a row.
     stride: u64,
     seen: BTreeMap<u16, u64>,
@@ -86,7 +93,7 @@ pub struct LeftOut {
 pub struct Mix {
     choice: MixChoice,
     kinds: HashMap<String, RequestKind>,
-    rows: usize,
+    rows_bytes: usize,
     /// Requests that occurred at most this number of times were dropped.
     forgotten: u64,
     /// Origin of the first request, if it has one.
@@ -118,7 +125,7 @@ impl Mix {
         Mix {
             choice,
             kinds: HashMap::new(),
-            rows: 0,
+            rows_bytes: 0,
             forgotten: 0,
             origin: None,
             masked: BTreeMap::new(),
@@ -136,7 +143,7 @@ impl Mix {
             Ok(asked)
                 if asked.target.starts_with('/') && asked.target.len() <= TARGET_BYTES_MAX =>
             {
-                self.take_in(asked);
+                self.take_in(number, asked);
             }
             Ok(asked) => self.refuse(number, &asked.target),
             Err(text) => self.refuse(number, text),
@@ -163,7 +170,7 @@ impl Mix {
         }
     }
 
-    fn take_in(&mut self, asked: LoggedRequest) {
+    fn take_in(&mut self, number: u64, asked: LoggedRequest) {
         let left_out = &mut self.left_out;
         if let Some(origin) = &asked.origin
             && origin != self.origin.get_or_insert_with(|| origin.clone())
@@ -177,9 +184,11 @@ impl Mix {
             *left_out.by_method.entry(asked.method).or_default() += 1;
             return;
         }
-        let template = TargetTemplate::of(&asked.target, self.choice);
+        let Some(template) = TargetTemplate::of(&asked.target, self.choice) else {
+            return self.refuse(number, &asked.target);
+        };
         if template.has_token && !self.choice.with_values {
-            left_out.with_token += 1;
+            self.left_out.with_token += 1;
             return;
         }
         for name in template.masked {
@@ -196,9 +205,10 @@ impl Mix {
             stride: 1,
             ..RequestKind::default()
         });
-        let before = kind.rows.len();
-        kind.take_in(template.values, asked.status, self.rows < ROWS_IN_ALL_MAX);
-        self.rows = self.rows + kind.rows.len() - before;
+        let before = kind.rows_bytes;
+        let has_room = self.rows_bytes < ROWS_BYTES_MAX;
+        kind.take_in(template.values, asked.status, has_room);
+        self.rows_bytes = self.rows_bytes + kind.rows_bytes - before;
         if self.kinds.len() > KINDS_MAX {
             self.forget();
         }
@@ -208,11 +218,15 @@ impl Mix {
     fn forget(&mut self) {
         while self.kinds.len() > KINDS_MAX / 2 {
             self.forgotten += 1;
-            let (least, rows, rare) = (self.forgotten, &mut self.rows, &mut self.left_out.rare);
+            let (least, bytes, rare) = (
+                self.forgotten,
+                &mut self.rows_bytes,
+                &mut self.left_out.rare,
+            );
             self.kinds.retain(|_, kind| {
                 let stays = kind.count > least;
                 if !stays {
-                    (*rows, *rare) = (*rows - kind.rows.len(), *rare + kind.count);
+                    (*bytes, *rare) = (*bytes - kind.rows_bytes, *rare + kind.count);
                 }
                 stays
             });
@@ -247,9 +261,11 @@ impl RequestKind {
             && self.count.is_multiple_of(self.stride)
             && (has_room || self.rows.is_empty())
         {
+            self.rows_bytes += row_bytes(&values);
             self.rows.push(values);
             if self.rows.len() > ROWS_MAX {
                 self.rows = take(&mut self.rows).into_iter().step_by(2).collect();
+                self.rows_bytes = self.rows.iter().map(|row| row_bytes(row)).sum();
                 self.stride *= 2;
             }
         }
@@ -292,6 +308,10 @@ impl RequestKind {
     }
 }
 
+fn row_bytes(row: &[String]) -> usize {
+    row.iter().map(|value| value.len() + VALUE_BYTES).sum()
+}
+
 /// A target with its differing parts replaced.
 #[derive(Default)]
 struct TargetTemplate {
@@ -303,19 +323,26 @@ struct TargetTemplate {
 }
 
 impl TargetTemplate {
-    fn of(target: &str, choice: MixChoice) -> TargetTemplate {
+    /// `None` if too many parts may differ.
+    fn of(target: &str, choice: MixChoice) -> Option<TargetTemplate> {
         let target = target.split('#').next().unwrap_or_default();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut template = TargetTemplate::default();
         for segment in path.split('/').skip(1) {
             template.path.push('/');
             template.segment(segment);
+            if template.columns.len() > COLUMNS_MAX {
+                return None;
+            }
         }
         for (index, pair) in query.split('&').filter(|pair| !pair.is_empty()).enumerate() {
             template.path.push(if index == 0 { '?' } else { '&' });
             template.parameter(pair, choice);
+            if template.columns.len() > COLUMNS_MAX {
+                return None;
+            }
         }
-        template
+        Some(template)
     }
 
     fn segment(&mut self, segment: &str) {

@@ -161,8 +161,8 @@ fn read_header(path: &Path) -> Result<(Header, Seal), Refused> {
         false => other(format!("which this Proofload {OWN} cannot read: {error}")),
     };
     let header: Header = serde_json::from_slice(&text).map_err(unread)?;
-    if let Some(excess) = excess(&header.plan) {
-        return Err(Refused::new(format!("{shown}: {excess}"), A_RECORD_IS));
+    if let Some(problem) = excess(&header.plan).or_else(|| missing(&header.plan)) {
+        return Err(Refused::new(format!("{shown}: {problem}"), A_RECORD_IS));
     }
     Ok((header, Seal::of(&text)))
 }
@@ -208,6 +208,22 @@ fn excess(plan: &Plan) -> Option<String> {
     Some(format!(
         "{place} has {count}, at most {}",
         quantity::count(most as u64)
+    ))
+}
+
+/// Returns the first variant that a plan compares and does not have.
+fn missing(plan: &Plan) -> Option<String> {
+    let count = plan.variants.len();
+    if count == 0 {
+        return Some("its plan has no variants".to_owned());
+    }
+    let compared = plan.comparisons.iter().chain(&plan.aa);
+    let index = compared
+        .flat_map(|comparison| [comparison.baseline, comparison.candidate])
+        .find(|index| *index >= count)?;
+    let variants = quantity::many(count as u64, "variant");
+    Some(format!(
+        "its plan compares the variant with index {index}, and has {variants}"
     ))
 }
 

@@ -155,6 +155,18 @@ fn fields_go_by_the_names_of_other_servers_too() {
     }
 }
 
+#[test]
+fn targets_of_too_many_values_are_left_out() {
+    let request = |target: &str| {
+        format!("::1 - - [25/Nov/2026:13:00:00 +0100] \"GET {target} HTTP/1.1\" 200 5\n")
+    };
+    let text =
+        request(&"/1".repeat(33)) + &request(&"/1".repeat(4_000)) + &request(&"/1".repeat(32));
+    let mut mix = Mix::new(CHOICE);
+    mix.read(&mut text.as_bytes()).unwrap();
+    assert_eq!((mix.left_out.bad, mix.finish(5).len()), (2, 1));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 

@@ -182,8 +182,9 @@ fn users(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// User and password in a URL without scheme: `user:password@host:80`, `//user:password@host`. Other texts also
-/// contain both signs: an image with its digest, a package with its version, a mail address.
+/// User and password in a URL without scheme: `user:password@host:80`, `//user:password@host`, and as Go's database
+/// drivers have it, `user:password@tcp(host)`. Other texts also contain both signs: an image with its digest, a
+/// package with its version, a mail address.
 fn users_alone(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices('@').filter_map(|(at, _)| {
         let is_end = |c: char| c.is_whitespace() || "\"'`<>=,;()[]{}/@".contains(c);
@@ -193,23 +194,28 @@ fn users_alone(text: &str) -> impl Iterator<Item = Range<usize>> {
         let user = before.rsplit(is_end).next().unwrap_or_default();
         let (name, password) = user.split_once(':')?;
         let is_behind_slashes = before[..before.len() - user.len()].ends_with("//");
-        let host = &text[at + 1..];
-        let host = &host[..host
-            .find(|c: char| c.is_whitespace() || "\"'`<>,;()/?#".contains(c))
-            .unwrap_or(host.len())];
+        let rest = &text[at + 1..];
+        let (host, rest) = rest.split_at(
+            rest.find(|c: char| c.is_whitespace() || "\"'`<>,;()/?#".contains(c))
+                .unwrap_or(rest.len()),
+        );
         let port = host.rsplit_once(':').map(|(_, port)| port);
         let has_port = port.is_some_and(|port| {
             !port.is_empty() && port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit())
         });
         let is_here = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok();
-        let is_host = host.starts_with(|c: char| c.is_ascii_alphabetic())
-            && host.contains('.')
-            && port.is_none();
+        let is_name = host.starts_with(|c: char| c.is_ascii_alphabetic());
+        let is_host = is_name && (host.contains('.') || rest.starts_with('/')) && port.is_none();
+        let is_network = is_name && rest.starts_with('(');
         let is_other = ["npm", "mailto"].contains(&name);
         let is_user = !name.is_empty() && !password.is_empty() && !is_other;
         let may_be_host = is_host || host.is_empty();
         (is_user
-            && (is_behind_slashes || has_port || is_here || may_be_host && is_likely(password)))
+            && (is_behind_slashes
+                || has_port
+                || is_here
+                || is_network
+                || may_be_host && is_likely(password)))
         .then_some(at - user.len()..at)
     })
 }

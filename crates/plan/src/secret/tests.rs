@@ -94,6 +94,21 @@ fn what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not() {
         ),
         ("at u:hunter2Sx9@db.test/shop", "at …@db.test/shop"),
         ("u:p@localhost", "…@localhost"),
+        (
+            "DSN=shop:pw@tcp(127.0.0.1:3306)/shop",
+            "DSN=…@tcp(127.0.0.1:3306)/shop",
+        ),
+        ("root:pw@unix(/tmp/s)/shop", "…@unix(/tmp/s)/shop"),
+        ("shop:hunter2Sx9@db/shop", "…@db/shop"),
+        ("//u:p@db/shop", "//…@db/shop"),
+        (
+            "h.set('X-Api-Key', 'zq7PLANT'); get(\"Authorization\", \"Bearer zq7PLANT\")",
+            "h.set('X-Api-Key', '…'); get(\"Authorization\", \"Bearer …\")",
+        ),
+        (
+            r#"{"required": ["password", "email"]}"#,
+            r#"{"required": ["password", "email"]}"#,
+        ),
         // What came from elsewhere, or is no value.
         ("npm:left-pad2@1.3.0", "npm:left-pad2@1.3.0"),
         (
@@ -148,6 +163,51 @@ fn what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not() {
         assert_eq!(plain(&quotable(&words.join(" "))), kept, "as a message");
     }
     assert_eq!(plain(&masked(Some("X-Api-Key"), "abc {user}")), "…{user}");
+}
+
+#[test]
+fn configurations_of_proxies_keep_no_keys() {
+    for (text, kept) in [
+        (
+            "map $http_x_api_key $client {\n  default \"\";\n  \"zq7PLANT\" \"one\";\n}\nserver {}",
+            "map $http_x_api_key …}\nserver {}",
+        ),
+        (
+            "if ($http_x_partner_token != zq7PLANT) { return 403; }",
+            "if ($http_x_partner_token != …) { return 403; }",
+        ),
+        (
+            "if ($http_x_api_key !~ \"^zq7PLANT$\") {",
+            "if ($http_x_api_key !~ \"…\") {",
+        ),
+        (
+            "ngx.req.set_header(\"Authorization\", \"Bearer zq7PLANT\")",
+            "ngx.req.set_header(\"Authorization\", \"Bearer …\")",
+        ),
+        (
+            "user admin insecure-password zq7PLANT\nbind *:80",
+            "user admin insecure-password …\nbind *:80",
+        ),
+        (
+            "http-request set-header X-Api-Key zq7PLANT",
+            "http-request set-header X-Api-Key …",
+        ),
+        (
+            "RequestHeader set X-Api-Key zq7PLANT\n",
+            "RequestHeader set X-Api-Key …\n",
+        ),
+        (
+            "machine h login u password zq7PLANT",
+            "machine h login u password …",
+        ),
+        (
+            "the tokens of all users are in the cache\nserver_tokens off;",
+            "the tokens of all users are in the cache\nserver_tokens off;",
+        ),
+    ] {
+        let masked = mask_parts(Field::Template, text);
+        assert_eq!(plain(&masked), kept);
+    }
 }
 
 #[test]

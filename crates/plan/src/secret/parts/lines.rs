@@ -89,7 +89,8 @@ fn scalar(text: &str, mut line: Range<usize>) -> Option<Range<usize>> {
     }
 }
 
-/// Start of a directive's value, if the name is a directive or its first argument.
+/// Start of a directive's value. In a configuration file the name may follow any number of words, if a likely secret
+/// follows it: `http-request set-header X-Api-Key VALUE`. Elsewhere it is the directive or its first argument.
 pub(super) fn directive(text: &str, name: &Range<usize>, field: Field<'_>) -> Option<usize> {
     let rest = &text[name.end..];
     let value = rest.trim_start_matches([' ', '\t']);
@@ -102,13 +103,11 @@ pub(super) fn directive(text: &str, name: &Range<usize>, field: Field<'_>) -> Op
     let before = text[begin..name.start].trim_end_matches('$').trim_start();
     let is_comment = before.starts_with(['#', '/']);
     let is_quoted = before.contains(['"', '\'']);
-    if is_quoted
-        || before
-            .trim_start_matches(['#', '/', ' ', '\t'])
-            .split_whitespace()
-            .count()
-            > 1
-    {
+    let words_before = before
+        .trim_start_matches(['#', '/', ' ', '\t'])
+        .split_whitespace()
+        .count();
+    if is_quoted {
         return None;
     }
     let mut words = value
@@ -119,19 +118,24 @@ pub(super) fn directive(text: &str, name: &Range<usize>, field: Field<'_>) -> Op
     let is_likely = Quote::of(value).is_some() || words.any(is_likely);
     let is_ended = value.contains([';', '\n']) || text[..name.start].contains([';', '\n']);
     let is_directive = match field {
-        Field::Template => is_likely || !is_comment,
-        Field::Word => is_likely && is_ended,
+        Field::Template => is_likely || !is_comment && words_before <= 1,
+        Field::Word => is_likely && is_ended && words_before <= 1,
         Field::Of(_) | Field::Sent | Field::Text => false,
     };
     is_directive.then_some(text.len() - value.len())
 }
 
-/// A value up to the end of its line or statement, or the content of its quotes.
+/// A value up to the end of its line or statement, the content of its quotes, or a block with its argument, as in
+/// nginx's `map $http_x_api_key $client { … }`.
 pub(super) fn line_value(text: &str, begin: usize) -> Range<usize> {
     if let Some(quote) = Quote::of(&text[begin..]) {
         return quoted(text, begin, quote);
     }
     let line = text[begin..].lines().next().unwrap_or_default();
+    if line.starts_with('$') && line.trim_end().ends_with('{') {
+        let block = &text[begin + line.len()..];
+        return begin..begin + line.len() + block.find('}').unwrap_or(block.len());
+    }
     // A semicolon within a password is followed by another character.
     let ends = line.match_indices(';').map(|(at, _)| at);
     let is_end = |at: &usize| {

@@ -84,11 +84,14 @@ fn separator(
     {
         return Some((Separator::Equals, at(arrow.len())));
     }
-    // A condition of nginx.
-    let other = behind
-        .strip_prefix("!=")
+    // Conditions of nginx and VCL.
+    let is_template = matches!(field, Field::Template);
+    let other = ["!=", "!~*", "!~", "~*", "~"]
+        .iter()
+        .filter(|sign| is_template || **sign == "!=")
+        .find_map(|sign| behind.strip_prefix(sign))
         .map(|other| other.trim_start_matches([' ', '\t']));
-    if let Some(other) = other.filter(|other| Quote::of(other).is_some()) {
+    if let Some(other) = other.filter(|other| is_template || Quote::of(other).is_some()) {
         return Some((Separator::Equals, text.len() - other.len()));
     }
     match behind.chars().next() {
@@ -108,18 +111,24 @@ fn separator(
         ));
     }
     let is_flag = text[name.clone()].starts_with('-');
-    // A JSON list of words.
-    if let Some(word) = behind
-        .strip_prefix(',')
-        .filter(|_| is_flag && closed.is_some())
-    {
+    // The next word of a JSON list, if the name is a flag, or the next argument of a call: `set('X-Api-Key', 'VALUE')`.
+    if let Some(word) = behind.strip_prefix(',').filter(|_| closed.is_some()) {
         let word = word.trim_start();
-        // Without quotes it is no list of words, and shown for that.
-        let plain = word
-            .split(|c: char| c.is_whitespace() || ENDS.contains(c))
-            .next()
-            .unwrap_or_default();
-        let is_value = Quote::of(word).is_some() || is_likely(plain);
+        let quote = Quote::of(word);
+        let plain = match quote {
+            Some(quote) => {
+                let inside = &word[quote.length()..];
+                &inside[..quote.content(inside)]
+            }
+            None => word,
+        };
+        let mut words = plain.split(|c: char| c.is_whitespace() || ENDS.contains(c));
+        let is_value = match (is_flag, quote) {
+            (true, Some(_)) => true,
+            (true, None) => words.next().is_some_and(is_likely),
+            (false, Some(_)) => words.any(is_likely),
+            (false, None) => false,
+        };
         return is_value.then(|| (Separator::Equals, text.len() - word.len()));
     }
     let spaced = without_space(rest.trim_start_matches("\\\n"), None);
