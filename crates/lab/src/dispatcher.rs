@@ -396,6 +396,7 @@ impl<'a> Dispatcher<'a> {
     }
 
     fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<()> {
+        self.has_time_to_wait(order)?;
         self.environment
             .take_turns(order, turn)?
             .into_iter()
@@ -442,6 +443,7 @@ impl<'a> Dispatcher<'a> {
 
     fn slice(&mut self, variant: usize, kind: SliceKind, asked: SliceRequest) -> Result<Slice> {
         self.begin(doing(kind), variant)?;
+        self.has_time_to_wait(&[variant])?;
         let SliceRequest { until, open } = asked;
         self.environment
             .load(variant, SliceSpec { kind, until, open })
@@ -458,6 +460,32 @@ impl<'a> Dispatcher<'a> {
         }
         self.tell_trial(doing, variant);
         Ok(())
+    }
+
+    /// Checks that the budget has time to wait for the responses of these windows. After a window with
+    /// timeouts, the next window of the variant is expected to take its whole timeout too.
+    ///
+    /// # Errors
+    /// [`Failure::OutOfBudget`] if it has not.
+    fn has_time_to_wait(&mut self, windows: &[usize]) -> Result<()> {
+        let wait_s: f64 = windows.iter().map(|variant| self.wait_s(*variant)).sum();
+        let left_s = self.left_s() + self.grace_s();
+        if self.has_budget() && wait_s > 0.0 && wait_s > left_s {
+            return Err(Failure::OutOfBudget);
+        }
+        Ok(())
+    }
+
+    /// The timeout of a variant whose last slice had timeouts. 0 for others.
+    fn wait_s(&self, variant: usize) -> f64 {
+        let blocks = self.writer.record().blocks.iter().rev();
+        let mut trials = blocks
+            .flat_map(|block| &block.trials)
+            .filter(|trial| trial.variant() == variant);
+        let last = trials.find_map(|trial| trial.slices.last());
+        let timeout = self.plan.variants[variant].load.timeout;
+        last.filter(|slice| slice.counts.timed_out > 0)
+            .map_or(0.0, |_| timeout.as_secs_f64())
     }
 
     /// Records a slice. Returns an error if failures in it make continuing pointless.
