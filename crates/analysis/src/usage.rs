@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use model::thresholds::THROTTLED_SHARE_MAX;
 use record::{Record, ServiceUse, Slice, SliceKind, Trial, TrialStarted};
 
 use crate::only_if;
@@ -21,9 +22,6 @@ pub(crate) const NEAR_MIN: f64 = 0.8;
 const LIMITING_MIN: f64 = 0.85;
 /// CPU share above which a process has several threads, and may not have wanted more.
 const ONE_THREAD_MAX: f64 = 1.1;
-/// Maximum share of the time for which services may be throttled by a quota before that counts as their
-/// limit.
-const THROTTLED_MAX: f64 = 0.01;
 
 /// Whether the resource use of a variant is unknown: it is already deployed and cannot be observed.
 pub(crate) fn is_unseen<'a>(
@@ -128,7 +126,7 @@ pub(crate) fn is_at_limit(slices: &[&Slice]) -> bool {
     };
     let held_ns = total(slices, held);
     generator_share(slices) > GENERATOR_SHARE_MAX
-        || held_ns as f64 > THROTTLED_MAX * wall_ns(slices)
+        || held_ns as f64 > THROTTLED_SHARE_MAX * wall_ns(slices)
 }
 
 /// Share of its core that the busiest generator thread used, as the mean over slices.

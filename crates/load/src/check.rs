@@ -5,7 +5,7 @@
 
 use model::quantity::many;
 use model::text::cut_end;
-use model::{ContentSeen, ContractFailure, FailureKind, LOCATION, SampleCounts};
+use model::{CONTENTS_MAX, ContentSeen, ContractFailure, FailureKind, LOCATION, SampleCounts};
 
 use crate::Contract;
 use crate::content::{Content, ContentReader};
@@ -16,8 +16,6 @@ const EXAMPLE_CHARS: usize = 200;
 /// The first response of a slice is sampled once slices have lasted this long in total. Otherwise each of
 /// many short slices would pay for its own sample.
 pub(crate) const FIRST_EVERY_NS: u64 = 250_000_000;
-/// Maximum number of different contents per endpoint.
-const CONTENTS_MAX: usize = 16;
 
 /// The first breach of the contract found in a response: an index into the failures of the endpoint.
 #[derive(Debug, Clone, Copy)]

@@ -200,6 +200,9 @@ pub fn ramp_part(bucket: usize, planned: usize) -> usize {
     part.min(parts.saturating_sub(1))
 }
 
+/// Maximum number of distinct contents per request that each thread of the load generator records.
+pub const CONTENTS_MAX: usize = 16;
+
 /// Outcomes of one request of the load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EndpointCounts {

@@ -124,6 +124,9 @@ impl TrialStarted {
     }
 }
 
+/// Length in bytes at which header values of a [`Witness`] are cut.
+pub const WITNESS_VALUE_BYTES_MAX: usize = 256;
+
 /// One complete response: what a request of the load returns from this variant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Witness {

@@ -41,7 +41,7 @@ pub use quantity::{Quantity, Unit};
 pub use rate::*;
 pub use silence::{SILENCE_MIN_NS, Silence};
 pub use slice::*;
-pub use stats::median;
+pub use stats::{BLOCKS_MIN, median};
 
 /// Removes duplicates, keeping the first occurrence.
 pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use ::model::quantity::{self, many};
-use ::model::{MetricLoop, Pacing};
+use ::model::{BLOCKS_MIN, MetricLoop, Pacing};
 
 use crate::factor::{Grid, VARIANTS_MAX};
 use crate::file::{self, OneOrMany};
@@ -25,9 +25,6 @@ pub const BUDGET_S_MAX: u64 = 24 * 3600;
 pub(crate) const BUDGET: (Period, Period) = (Period::seconds(10), Period::seconds(BUDGET_S_MAX));
 const WARMUP: (Period, Period) = (Period::seconds(0), Period::seconds(600));
 const SLICE: (Period, Period) = (Period::milliseconds(20), Period::seconds(60));
-
-/// Fewer blocks give no verdict: the first analysis comes after this number.
-const BLOCKS_MIN: u32 = 4;
 
 /// The default rate for comparing latencies: busy, and well below the rate at which queues grow without
 /// bound.

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use load::{Address, Fetched, Protocol, RequestSpec};
-use model::header;
+use model::{WITNESS_VALUE_BYTES_MAX, header};
 use plan::Secrets;
 use record::Witness;
 use services::NetworkPair;
@@ -26,8 +26,6 @@ const SLOW: Duration = Duration::from_secs(1);
 /// few more would change the measurement, such as peak memory. A request that is abandoned after
 /// [`PATIENCE`] would still be in progress when the load begins.
 const TIMEOUT_MAX: Duration = Duration::from_secs(30);
-/// Maximum length of a header's value, in bytes.
-const VALUE_BYTES_MAX: usize = 256;
 
 impl RealEnvironment {
     /// Fetches the responses of a trial's requests, unless its variant is known to be slow.
@@ -176,7 +174,7 @@ fn told(
         let name = header::key(&name);
         // Without headers that may contain a session key.
         let mut value = secrets.mask(Some(&name), &value);
-        model::text::cut_bytes(&mut value, VALUE_BYTES_MAX);
+        model::text::cut_bytes(&mut value, WITNESS_VALUE_BYTES_MAX);
         (name, value)
     };
     let repeats =

@@ -3,14 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cause, ContentSeen, Counts, EndpointCounts, Phase};
+use model::{CONTENTS_MAX, Cause, ContentSeen, Counts, EndpointCounts, Phase};
 use stats::Latencies;
 
 use super::ledger::InFlight;
 use super::server::Plan;
-
-/// Maximum number of different contents stored per endpoint.
-const CONTENTS_MAX: usize = 16;
 
 /// The expected result of a slice.
 #[derive(Debug, Default)]
