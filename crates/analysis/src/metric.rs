@@ -5,57 +5,18 @@
 //! Histograms are not kept here. There is one for each block and variant, and a long run has tens of
 //! thousands.
 
-use model::{Metric, Pacing};
+use model::{Metric, MetricSource, Pacing};
 use record::{Block, Record, Slice, Trial};
 use stats::{Latencies, Quantile};
 
 use crate::capacity::Searched;
 use crate::sums::{few_merged, geometric_mean, mean, merged};
-use crate::throughput::{judged_by, per_core, throughput};
+use crate::throughput::{judged_by, per_core};
 use crate::{DroppedBlock, capacity, only_if};
 
 /// Maximum number of requests without a response that a quantile tolerates, as a share of the requests beyond
 /// it.
 const CENSORED_SHARE_MAX: f64 = 0.1;
-
-/// Source of a metric's value.
-enum MetricSource {
-    /// A ratio of two sums over slices, scaled to the metric's unit.
-    Ratio {
-        parts: fn(&Slice) -> (u64, u64),
-        scale: f64,
-    },
-    /// A value that a trial has once.
-    Trial(fn(&Trial) -> Option<f64>),
-    /// A quantile of the response times.
-    Response,
-    /// Computed from all blocks together: see [`crate::capacity`].
-    Search,
-}
-
-fn sampler(metric: Metric) -> MetricSource {
-    match metric {
-        Metric::Throughput => MetricSource::Ratio {
-            parts: throughput,
-            scale: 1e9,
-        },
-        Metric::CpuPerRequest => MetricSource::Ratio {
-            parts: |slice| (slice.services_cpu_ns(), slice.counts.successful),
-            scale: 1e-3,
-        },
-        Metric::PeakMemory => {
-            MetricSource::Trial(|trial| Some(trial.ended.as_ref()?.peak_rss_bytes as f64))
-        }
-        Metric::Capacity => MetricSource::Search,
-        Metric::P50
-        | Metric::P75
-        | Metric::P90
-        | Metric::P95
-        | Metric::P99
-        | Metric::P995
-        | Metric::P999 => MetricSource::Response,
-    }
-}
 
 /// The metrics in reports of a record: default metrics with figures, and those that the plan names. In open
 /// loop throughput is excluded, because it is given.
@@ -76,27 +37,27 @@ pub(crate) fn is_reported(record: &Record, metric: Metric) -> bool {
 
 /// Whether a metric's value is a ratio of sums, so that parts of a trial have it too.
 pub(crate) fn is_of_sums(metric: Metric) -> bool {
-    match sampler(metric) {
+    match metric.row().source {
         MetricSource::Ratio { .. } => true,
-        MetricSource::Trial(_) | MetricSource::Response | MetricSource::Search => false,
+        MetricSource::Trial(_) | MetricSource::Response(_) | MetricSource::Search => false,
     }
 }
 
 /// Whether a trial has the metric only once.
 pub(crate) fn is_once(metric: Metric) -> bool {
-    match sampler(metric) {
+    match metric.row().source {
         MetricSource::Trial(_) => true,
-        MetricSource::Ratio { .. } | MetricSource::Response | MetricSource::Search => false,
+        MetricSource::Ratio { .. } | MetricSource::Response(_) | MetricSource::Search => false,
     }
 }
 
 /// The value for one slice. A metric that a trial has only once is taken from `trial`. `None` for quantiles,
 /// which have separate rules, and for the capacity.
 pub(crate) fn of_slice(metric: Metric, slice: &Slice, trial: Option<&Trial>) -> Option<f64> {
-    match sampler(metric) {
+    match metric.row().source {
         MetricSource::Ratio { parts, scale } => sound(ratio(std::iter::once(parts(slice))) * scale),
-        MetricSource::Trial(value) => sound(value(trial?)?),
-        MetricSource::Response | MetricSource::Search => None,
+        MetricSource::Trial(value) => sound(value(trial?.ended.as_ref()?)),
+        MetricSource::Response(_) | MetricSource::Search => None,
     }
 }
 
@@ -108,9 +69,9 @@ fn sound(value: f64) -> Option<f64> {
 /// A metric with values for single slices: the metric itself, or for metrics that a trial has only once the
 /// one that reflects the machine's speed.
 pub(crate) fn of_slices(metric: Metric, pacing: Pacing) -> Metric {
-    match sampler(metric) {
+    match metric.row().source {
         MetricSource::Trial(_) | MetricSource::Search => pace(pacing),
-        MetricSource::Ratio { .. } | MetricSource::Response => metric,
+        MetricSource::Ratio { .. } | MetricSource::Response(_) => metric,
     }
 }
 
@@ -134,13 +95,12 @@ fn ratio(parts: impl Iterator<Item = (u64, u64)>) -> f64 {
 /// Logarithm of a metric's value over these slices together, for a quantile the mean over them. `None` if
 /// they have no value.
 pub(crate) fn log_over<'a>(metric: Metric, slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
-    match sampler(metric) {
+    match metric.row().source {
         MetricSource::Ratio { parts, scale } => {
             sound(ratio(slices.map(parts)) * scale).map(f64::ln)
         }
         MetricSource::Trial(_) | MetricSource::Search => None,
-        MetricSource::Response => {
-            let q = metric.quantile()?;
+        MetricSource::Response(q) => {
             let log = |slice: &Slice| {
                 let ns = slice.counts.open.as_ref()?.response.quantile(q)?.ns();
                 (ns > 0).then(|| (ns as f64).ln())
@@ -190,14 +150,14 @@ impl TrialFigures {
 
 impl MetricSample {
     fn of(trial: &Trial, response: Option<&Latencies>, metric: Metric) -> Option<MetricSample> {
-        let (value, at_least) = match sampler(metric) {
+        let (value, at_least) = match metric.row().source {
             MetricSource::Ratio { parts, scale } => {
                 (ratio(trial.measured().map(parts)) * scale, false)
             }
-            MetricSource::Trial(value) => (value(trial)?, false),
+            MetricSource::Trial(value) => (value(trial.ended.as_ref()?), false),
             MetricSource::Search => return None,
-            MetricSource::Response => {
-                let found = quantile(response?, metric.quantile()?)?;
+            MetricSource::Response(q) => {
+                let found = quantile(response?, q)?;
                 (found.ns() as f64 / 1e3, !found.is_exact())
             }
         };

@@ -1,7 +1,7 @@
 //! Throughput and the choice of its estimator: responses in the window for a service at its limit, response
 //! times for a service that waits, and CPU time per request if it is judged per core-second. Pure.
 
-use model::{Counts, Metric};
+use model::{Metric, throughput};
 use record::{Record, Slice, Trial};
 
 use crate::only_if;
@@ -11,35 +11,6 @@ use crate::usage::{
 
 /// Share of the CPU time available to services from which they are at their limit with all of their cores.
 const PER_CORE_MIN: f64 = 0.9;
-
-/// Number of successful responses and the nanoseconds they are divided by to get throughput.
-///
-/// At its limit a service is busy for the whole window, and throughput is the responses in the window over
-/// its length. A service that waits (for a timer, a disk, another machine) is not: the number of responses
-/// cut off by the end of the window depends on how response times vary. In that case each connection is a
-/// renewal process that is stopped at its first response after the end of the window. By Wald's identity, the
-/// responses of all windows, including drains, over the time in which connections had a request in flight are
-/// an estimate without that bias, for any distribution of the response times. The first request of each
-/// connection is left out if others follow, because it finds an empty queue and later ones do not.
-pub(crate) fn throughput(slice: &Slice) -> (u64, u64) {
-    let Counts {
-        successful,
-        first_successful,
-        in_flight_ns,
-        first_in_flight_ns,
-        ..
-    } = slice.counts;
-    let connections = u64::from(slice.connections);
-    let later = successful.saturating_sub(first_successful);
-    match slice.waits {
-        true if later > 0 => (
-            later * connections,
-            in_flight_ns.saturating_sub(first_in_flight_ns),
-        ),
-        true => (successful * connections, in_flight_ns),
-        false => (slice.counts.successful_in_window, slice.counts.window_ns),
-    }
-}
 
 /// Throughput of a slice per second. `None` without a window.
 pub fn throughput_per_s(slice: &Slice) -> Option<f64> {

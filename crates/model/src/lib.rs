@@ -36,7 +36,7 @@ pub use failure::*;
 pub use finding::{Evidence, Finding, FindingCode, Remedy};
 pub use grade::Grade;
 pub use load::*;
-pub use metric::{Metric, MetricLoop, MetricRow, Pacing};
+pub use metric::{Metric, MetricLoop, MetricRow, MetricSource, Pacing, throughput};
 pub use quantity::{Quantity, Unit};
 pub use rate::*;
 pub use silence::{SILENCE_MIN_NS, Silence};

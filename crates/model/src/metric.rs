@@ -1,12 +1,13 @@
-//! Table of the metrics by which variants are compared, with one row per metric.
+//! Table of the metrics by which variants are compared, with one row per metric: its words, its unit, and how
+//! its value is taken from a trial.
 //!
-//! To add a metric, add a row here and, in `analysis`, the function that computes its value from a trial.
-//! This module does not compute values.
+//! To add a metric, add a row here. This module does not compare values.
 
 use serde::{Deserialize, Serialize};
 use stats::Direction;
 
 use crate::quantity::Unit;
+use crate::{Counts, Slice, TrialEnded};
 
 /// When requests are sent in measured slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,24 @@ pub enum MetricLoop {
     Either,
 }
 
+/// Source of a metric's value.
+#[derive(Debug)]
+pub enum MetricSource {
+    /// A ratio of two sums over slices, scaled to the metric's unit.
+    Ratio {
+        /// Numerator and denominator of a slice.
+        parts: fn(&Slice) -> (u64, u64),
+        /// Factor for the metric's unit.
+        scale: f64,
+    },
+    /// A value that a trial has once.
+    Trial(fn(&TrialEnded) -> f64),
+    /// A quantile of the response times in open loop, 0.99 for p99.
+    Response(f64),
+    /// Computed from all blocks together, by a search for the rate.
+    Search,
+}
+
 /// Properties of a metric.
 #[derive(Debug)]
 pub struct MetricRow {
@@ -65,8 +84,10 @@ pub struct MetricRow {
     pub less: &'static str,
     /// The kinds of run in which the metric has values.
     pub loops: MetricLoop,
-    /// The quantile of the response time, 0.99 for p99. `None` if the metric is not a latency.
-    pub quantile: Option<f64>,
+    /// An example of a limit: `> 1000/s`.
+    pub limit: &'static str,
+    /// How the value is taken from a trial.
+    pub source: MetricSource,
     /// Whether the metric is computed from the service's processes, not from responses. It is then unknown
     /// for services in a cluster.
     pub of_processes: bool,
@@ -120,7 +141,11 @@ metrics! {
         more: "higher",
         less: "lower",
         loops: MetricLoop::Closed,
-        quantile: None,
+        limit: "> 1000/s",
+        source: MetricSource::Ratio {
+            parts: throughput,
+            scale: 1e9,
+        },
         of_processes: false,
         usual: true,
     };
@@ -136,7 +161,11 @@ metrics! {
         more: "higher",
         less: "lower",
         loops: MetricLoop::Either,
-        quantile: None,
+        limit: "< 900us",
+        source: MetricSource::Ratio {
+            parts: |slice| (slice.services_cpu_ns(), slice.counts.successful),
+            scale: 1e-3,
+        },
         of_processes: true,
         usual: true,
     };
@@ -152,7 +181,8 @@ metrics! {
         more: "higher",
         less: "lower",
         loops: MetricLoop::Either,
-        quantile: None,
+        limit: "< 200MB",
+        source: MetricSource::Trial(|ended| ended.peak_rss_bytes as f64),
         of_processes: true,
         usual: true,
     };
@@ -168,7 +198,8 @@ metrics! {
         more: "higher",
         less: "lower",
         loops: MetricLoop::Search,
-        quantile: None,
+        limit: "> 2000/s",
+        source: MetricSource::Search,
         of_processes: false,
         usual: true,
     };
@@ -186,6 +217,35 @@ metrics! {
     P995 = "p99.5": unusual(response_time("p99.5 response time", "p99.5", 0.995));
     /// 99.9th percentile of the response time in open loop; less is better.
     P999 = "p99.9": response_time("p99.9 response time", "p99.9", 0.999);
+}
+
+/// Number of successful responses and the nanoseconds they are divided by to get throughput.
+///
+/// At its limit a service is busy for the whole window, and throughput is the responses in the window over
+/// its length. A service that waits (for a timer, a disk, another machine) is not: the number of responses
+/// cut off by the end of the window depends on how response times vary. In that case each connection is a
+/// renewal process that is stopped at its first response after the end of the window. By Wald's identity, the
+/// responses of all windows, including drains, over the time in which connections had a request in flight are
+/// an estimate without that bias, for any distribution of the response times. The first request of each
+/// connection is left out if others follow, because it finds an empty queue and later ones do not.
+pub fn throughput(slice: &Slice) -> (u64, u64) {
+    let Counts {
+        successful,
+        first_successful,
+        in_flight_ns,
+        first_in_flight_ns,
+        ..
+    } = slice.counts;
+    let connections = u64::from(slice.connections);
+    let later = successful.saturating_sub(first_successful);
+    match slice.waits {
+        true if later > 0 => (
+            later * connections,
+            in_flight_ns.saturating_sub(first_in_flight_ns),
+        ),
+        true => (successful * connections, in_flight_ns),
+        false => (slice.counts.successful_in_window, slice.counts.window_ns),
+    }
 }
 
 /// Marks a metric as reported only if the plan names it.
@@ -209,7 +269,8 @@ const fn response_time(title: &'static str, heading: &'static str, quantile: f64
         more: "longer",
         less: "shorter",
         loops: MetricLoop::Open,
-        quantile: Some(quantile),
+        limit: "< 50ms",
+        source: MetricSource::Response(quantile),
         of_processes: false,
         usual: true,
     }
@@ -252,7 +313,10 @@ impl Metric {
 
     /// The quantile of the response time, 0.99 for p99. `None` if the metric is not a latency.
     pub fn quantile(self) -> Option<f64> {
-        self.row().quantile
+        match self.row().source {
+            MetricSource::Response(quantile) => Some(quantile),
+            MetricSource::Ratio { .. } | MetricSource::Trial(_) | MetricSource::Search => None,
+        }
     }
 
     /// Unit of the values.
@@ -294,7 +358,7 @@ mod tests {
         assert!(Metric::of(Pacing::Closed).any(|metric| metric == Metric::Throughput));
         assert!(
             Metric::of(Pacing::Closed)
-                .all(|metric| metric != Metric::Capacity && metric.row().quantile.is_none())
+                .all(|metric| metric != Metric::Capacity && metric.quantile().is_none())
         );
         assert_eq!(Metric::latencies().count(), 7);
     }
