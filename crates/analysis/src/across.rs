@@ -4,12 +4,14 @@
 //! show how much runs of the same plan differ. Between two machines no ratio can be attributed to the
 //! service, so absolute figures are invalid and not shown.
 
-use model::{Check, Finding, Metric, quantity};
+use model::{Finding, Metric, quantity};
 use plan::{Deployed, Design, Generators, Limit, Plan, Url, Variant, comparable_contract};
 use record::{MachineFingerprint, Record};
 use serde::Serialize;
 use stats::Interval;
 
+use crate::checks::Check;
+use crate::checks::v47_other_machine::other_machine;
 use crate::essentials::{Conditions, Essentials, plan_mark};
 use crate::metric::{BlockFigures, log_values};
 use crate::sums::mean;
@@ -25,7 +27,7 @@ const ALPHA: f64 = 0.05;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Across {
     /// Findings that qualify the comparison or make it invalid, most severe first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Finding<Check>>,
     /// Each variant in both records, by metric. Empty if nothing may be compared.
     pub shifts: Vec<Shift>,
     /// Parts that are not compared, with the reasons as text.
@@ -64,7 +66,8 @@ pub fn across<'a>(
     after: &Record,
     all: impl IntoIterator<Item = &'a Essentials>,
 ) -> Across {
-    let findings: Vec<Finding> = other_machine(before, after).into_iter().collect();
+    let apart = differences(&before.header.environment, &after.header.environment);
+    let findings: Vec<Finding<Check>> = other_machine(&apart).into_iter().collect();
     let differences = Conditions::of(before).differences(&Conditions::of(after));
     let mut left_out: Vec<String> = differences
         .iter()
@@ -350,20 +353,6 @@ fn void_of(conclusion: &Conclusion, variant: usize) -> Option<&'static str> {
         .iter()
         .find(|finding| finding.voids(variant, variant));
     voids.map(|finding| finding.check.name())
-}
-
-/// Reports that two records come from different machines.
-pub fn other_machine(before: &Record, after: &Record) -> Option<Finding> {
-    let differences = differences(&before.header.environment, &after.header.environment);
-    let evidence = || {
-        format!(
-            "the two were not measured on the same machine and software: {}",
-            differences.join("; ")
-        )
-    };
-    let remedy = "absolute figures of one say nothing beside those of the other; what each found between its own variants stands. To compare two \
-                  states of a service, make variants of them and run both here, in one experiment";
-    (!differences.is_empty()).then(|| Finding::void(Check::OtherMachine, evidence(), remedy))
 }
 
 /// Describes the differences of two machines or their software, with both values. A value missing in one of

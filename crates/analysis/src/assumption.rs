@@ -10,7 +10,7 @@ use record::{EndKind, Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::checks::LAG1_BLOCKS_MIN;
+use crate::checks::v40_autocorrelated::LAG1_BLOCKS_MIN;
 use crate::comparison::{AaCheck, ComparisonResult, Outcome};
 
 /// Support for an assumption.

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use model::{Check, Finding, Quantity, RequestOutcome, evidence};
+use model::RequestOutcome;
 use plan::{Limit, LimitFigure};
 use record::{OpenLoop, Record, Slice, SliceKind, Trial};
 use schemars::JsonSchema;
@@ -319,15 +319,6 @@ impl Capacity {
             overload: overload(record, variant),
             bias: found.map_or(1.0, |of| widening(of.clause.limit_s, of.window_s)),
         }
-    }
-
-    /// Reports a variant whose limit breaks far below its capacity, which is then invalid.
-    pub(crate) fn finding(&self, variant: usize) -> Option<Finding> {
-        let evidence = evidence!("{}: at {breaks_at} a limit is exceeded already, far below the rate at which its windows meet it",
-            self.variant; breaks_at = Quantity::per_s(self.breaks_at_per_s?));
-        let remedy = "what misses the limit does not follow the rate, so no rate is its capacity; allow a longer time, or more requests that \
-                      miss it: a lower quantile such as p90, or a larger share of failures";
-        Some(Finding::void(Check::BreaksFarBelow, evidence, remedy).about([variant]))
     }
 
     /// The point of the curve closest to a share of the capacity.

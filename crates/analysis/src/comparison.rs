@@ -2,12 +2,13 @@
 //! baseline compared with its own copy: any difference between these two is noise of the machine.
 
 use model::document::Tone;
-use model::{Check, Finding, Metric, Unit, evidence, quantity};
+use model::{Finding, Metric, Unit};
 use record::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{COMPARISONS_MAX, Error, Estimate, Interval, MeanInterval, Resampling, Rule, Verdict};
 
+use crate::checks::Check;
 use crate::failure::{self, NoSuccess};
 use crate::metric::{BlockFigures, Series, is_once, metrics};
 use crate::only_if;
@@ -158,7 +159,7 @@ pub struct Exploratory {
 pub(crate) fn all(
     record: &Record,
     blocks: &[BlockFigures],
-    findings: &[Finding],
+    findings: &[Finding<Check>],
 ) -> Vec<ComparisonResult> {
     let design = &record.header.plan.design;
     let variants = 0..record.header.plan.variants.len();
@@ -184,7 +185,7 @@ pub(crate) fn all(
 struct Judge<'a> {
     record: &'a Record,
     blocks: &'a [BlockFigures],
-    findings: &'a [Finding],
+    findings: &'a [Finding<Check>],
     /// By variant: outcome of its requests, if none succeeded.
     without: &'a [Option<NoSuccess>],
     rule: Option<Rule>,
@@ -631,18 +632,4 @@ pub(crate) fn aa(record: &Record, blocks: &[BlockFigures]) -> Option<AaCheck> {
         .map(|metric| check(*metric))
         .find(|check| check.differs)
         .or_else(|| Some(check(plan.design.metric)))
-}
-
-pub(crate) fn aa_finding(aa: &AaCheck) -> Option<Finding> {
-    let estimate = aa.estimate.as_ref().filter(|_| aa.differs)?;
-    let (label, metric) = (&aa.label, aa.metric.name());
-    Some(Finding::void(
-        Check::AaDiffers,
-        evidence!(
-            "{label}: {metric} differs by {}, and the two are the same",
-            quantity::change_told(estimate)
-        ),
-        "the machine makes up differences of this size, or the copies share something that the one takes from the other (a port, a file, a \
-         cache); no difference of this run may be believed",
-    ))
 }

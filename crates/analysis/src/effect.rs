@@ -1,15 +1,16 @@
 //! Average effects of factors over the others, and interactions of two factors, in a full factorial.
 
+use model::{Finding, Grade};
 use plan::Metric;
 use record::Record;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Contrast, Estimate, FactorLevels, Term};
 
+use crate::checks::Check;
 use crate::comparison::{ComparisonResult, Outcome, outcome};
 use crate::metric::BlockFigures;
 use crate::{Conclusion, rule};
-use model::{Finding, Grade};
 
 /// Kind of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -98,7 +99,11 @@ impl Conclusion {
 }
 
 /// All main effects and two-way interactions, which share the error rate. Empty with fewer than two factors.
-pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]) -> Vec<Effect> {
+pub(crate) fn all(
+    record: &Record,
+    blocks: &[BlockFigures],
+    findings: &[Finding<Check>],
+) -> Vec<Effect> {
     let (plan, design) = (&record.header.plan, &record.header.plan.design);
     if plan.factors.len() < 2 {
         return Vec::new();

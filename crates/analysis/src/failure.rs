@@ -9,13 +9,13 @@
 use std::collections::BTreeMap;
 
 use model::quantity::{count, many, span};
-use model::{Cause, ErrorCount, FailureKind, Finding, LOCATION, Phase};
+use model::{Cause, ErrorCount, FailureKind, LOCATION, Phase};
 use record::{ContractFailure, Record, Slice, SliceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::sums::{counted, measured as measured_slices, outcome, slices, total};
-use crate::{ComparisonResult, Conclusion, NAMED_MAX, Outcome, few, only_if};
+use crate::{NAMED_MAX, few};
 
 /// Maximum number of kinds of failure in a description.
 const WAYS_MAX: usize = 3;
@@ -306,33 +306,6 @@ fn is_tried(record: &Record, variant: usize) -> bool {
         .map(|slice| slice.counts.window_ns as f64 / 1e9)
         .sum();
     warm_up_s >= PATIENCE_S || slices(record, variant).any(|slice| slice.kind != SliceKind::WarmUp)
-}
-
-/// Explains why no undecided comparison can get a result from further blocks. `None` while one can.
-pub fn void_for_good(conclusion: &Conclusion) -> Option<String> {
-    let ending = conclusion
-        .findings
-        .iter()
-        .filter(|finding| finding.check.row().ends_run);
-    let found: Vec<&Finding> = ending.collect();
-    let voids = |finding: &Finding, asked: &ComparisonResult| {
-        finding.voids(asked.baseline, asked.candidate)
-    };
-    let is_undecided = |asked: &ComparisonResult| {
-        asked.outcome != Outcome::NoSuccess && !found.iter().any(|finding| voids(finding, asked))
-    };
-    only_if(!conclusion.comparisons.iter().any(is_undecided))?;
-    let first = found.iter().find(|finding| {
-        conclusion
-            .comparisons
-            .iter()
-            .any(|asked| voids(finding, asked))
-    });
-    first.map(|finding| in_words(finding))
-}
-
-pub(crate) fn in_words(finding: &Finding) -> String {
-    format!("{}; {}", finding.evidence, finding.remedy)
 }
 
 fn named(record: &Record, failed: &[Option<NoSuccess>]) -> String {

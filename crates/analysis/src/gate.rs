@@ -4,18 +4,20 @@
 //! This module does not judge invalid or unfinished records, and does not know exit codes.
 
 use model::quantity::{count, many};
-use model::{Check, Grade, Quantity, RequestOutcome, Unfit};
+use model::{Grade, Quantity, RequestOutcome, Unfit};
 use plan::{Bound, GateEntry, Limit, LimitFigure, LimitSubject, LookRule, Metric, Plan};
 use record::{Counts, Record, Trial};
 use serde::{Deserialize, Serialize};
 use stats::{Estimate, MeanInterval, Rule};
 
+use crate::checks::Check;
+use crate::checks::v56_silent::silent_ns;
 use crate::comparison::ComparisonResult;
 use crate::measurement::{Measurement, measurement};
 use crate::metric::{BlockFigures, of_slice};
 use crate::sums::complete;
 use crate::window::MeasuredWindow;
-use crate::{Capacity, Conclusion, Erratic, checks, rule};
+use crate::{Capacity, Conclusion, Erratic, rule};
 
 /// Result of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -556,11 +558,11 @@ fn shown_by(found: MeasuredFigure, entry: &GateEntry, window: &MeasuredWindow<'_
 fn silent_too_long(limit: &Limit, window: &MeasuredWindow<'_>) -> Option<String> {
     let q = limit.figure.metric()?.quantile()?;
     let counts = &window.slice.counts;
-    let too_long_ns = checks::silent_ns(counts, (limit.bound.value() * 1e3) as u64);
+    let too_long_ns = silent_ns(counts, (limit.bound.value() * 1e3) as u64);
     let allowed = 1.0 - q;
     let is_too_long = too_long_ns > 0 && too_long_ns as f64 >= allowed * counts.wall_ns() as f64;
     let (silent, load) = (
-        Quantity::ns(checks::silent_ns(counts, 0)),
+        Quantity::ns(silent_ns(counts, 0)),
         Quantity::ns(counts.wall_ns()),
     );
     is_too_long.then(|| {

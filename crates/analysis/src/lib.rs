@@ -6,6 +6,7 @@
 mod across;
 mod assumption;
 mod calibration;
+mod checks;
 mod comparison;
 mod effect;
 mod essentials;
@@ -21,29 +22,32 @@ mod variant;
 mod window;
 
 pub mod capacity;
-pub mod checks;
 pub mod measurement;
 pub mod tune;
 pub mod usage;
 
-pub use across::{
-    Across, SESSIONS_MIN, Shift, across, differences, machine_mark, machines, other_machine,
-};
+pub use across::{Across, SESSIONS_MIN, Shift, across, differences, machine_mark, machines};
 pub use assumption::{Assumption, Standing};
 pub use calibration::{BudgetReach, Calibration, Copies, Noise, Spread, Steal};
 pub use capacity::{Capacity, Erratic, LimitedBy, Overload, RatePoint};
-pub use checks::untreated;
+pub use checks::Check;
+pub use checks::row::{CheckRow, Subject};
+pub use checks::runner::void_for_good;
+pub use checks::v01_treatment_not_applied::untreated;
+pub use checks::v02_environment_lost::WATCHED_VARIABLES;
+pub use checks::v21_warm_up_inside::changing_variants;
+pub use checks::v49_generators_apart::{LateBegin, late_begin};
 pub use comparison::{
     AaCheck, ComparisonResult, CrossCheck, Difference, Exploratory, Outcome, ratios_by_block,
 };
 pub use effect::{Effect, EffectKind};
 pub use essentials::{ComparedMetric, Conditions, ESSENTIALS_VERSION, Essentials, MetricFigure};
-pub use failure::{FailureCount, NoSuccess, all_fruitless, failures, void_for_good};
+pub use failure::{FailureCount, NoSuccess, all_fruitless, failures};
 pub use gate::{Gate, Judgement, MeasuredFigure, Ruling, gated, limits_settled};
 pub use measurement::{Bend, Measurement, RateKept, measurement};
 pub use metric::{Series, metrics, series};
 use model::Metric;
-pub use model::{Check, Finding, Grade, Unit};
+pub use model::{Finding, Grade, Unit};
 pub use rule::{BlockPace, POWER, blocks_to_find, budget_s, rule, rule_of};
 pub use sensitivity::{NoiseCounters, Sensitivity, SensitivitySource};
 pub use throughput::{per_core, throughput_per_s, waiting_variants};
@@ -58,6 +62,8 @@ pub use variant::{
 
 pub use window::{MeasuredWindow, SampledContent};
 
+use checks::v41_aa_differs::aa_differs;
+use checks::v55_breaks_far_below::breaks_far_below;
 use metric::BlockFigures;
 use record::{Block, Record};
 use schemars::JsonSchema;
@@ -86,7 +92,7 @@ pub struct Conclusion {
     /// Comparison of the baseline with its copy, if the experiment has one.
     pub aa: Option<AaCheck>,
     /// Findings that qualify the result or make it invalid, most severe first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Finding<Check>>,
     /// Assumptions of the result, and whether this record supports them.
     pub assumptions: Vec<Assumption>,
     /// Each generator's share of the load, in order. Empty if load came from the run's own process.
@@ -122,7 +128,7 @@ impl Conclusion {
     }
 
     /// Returns the first finding of a check.
-    pub fn finding(&self, check: Check) -> Option<&Finding> {
+    pub fn finding(&self, check: Check) -> Option<&Finding<Check>> {
         self.findings.iter().find(|finding| finding.check == check)
     }
 
@@ -218,8 +224,13 @@ pub(crate) fn few(
     all.join(between)
 }
 
+/// Whether `word` is in a list of words separated by spaces.
+fn is_one_of(words: &str, word: &str) -> bool {
+    words.split(' ').any(|one| one == word)
+}
+
 /// Whether a verdict refutes a finding that a setting had no effect.
-fn shows_effect(finding: &Finding, comparisons: &[ComparisonResult]) -> bool {
+fn shows_effect(finding: &Finding<Check>, comparisons: &[ComparisonResult]) -> bool {
     let is_of = |of: &ComparisonResult| finding.variants == [of.baseline, of.candidate];
     (finding.check, finding.grade) == (Check::NothingObservable, Grade::Note)
         && comparisons
@@ -229,7 +240,7 @@ fn shows_effect(finding: &Finding, comparisons: &[ComparisonResult]) -> bool {
 
 /// Whether the verdicts of all comparisons with this variant stand despite the finding that it waited: a
 /// difference is real, and only equal or open results may be those of the wait.
-fn stands_despite_waiting(finding: &Finding, comparisons: &[ComparisonResult]) -> bool {
+fn stands_despite_waiting(finding: &Finding<Check>, comparisons: &[ComparisonResult]) -> bool {
     let concerns = |variant: &usize| finding.variants.contains(variant);
     let mut concerned = comparisons
         .iter()
@@ -247,9 +258,9 @@ pub fn conclude(record: &Record) -> Conclusion {
     let aa = comparison::aa(record, &blocks);
     let mut findings = match measurement(record) {
         Some(measured) => measured.all_findings(),
-        None => checks::all(record, &blocks),
+        None => checks::runner::all(record, &blocks),
     };
-    findings.extend(aa.as_ref().and_then(comparison::aa_finding));
+    findings.extend(aa.as_ref().and_then(aa_differs));
     let mut capacities: Vec<Capacity> = searched
         .iter()
         .enumerate()
@@ -259,7 +270,7 @@ pub fn conclude(record: &Record) -> Conclusion {
         capacities
             .iter()
             .enumerate()
-            .filter_map(|(variant, of)| of.finding(variant)),
+            .filter_map(|(variant, of)| breaks_far_below(of, variant)),
     );
     findings.sort_by_key(|finding| (finding.grade, finding.check));
     let variants = 0..record.header.plan.variants.len();

@@ -1,10 +1,11 @@
 //! Results of a plan that compares nothing: each slice on its own, whether its rate was kept, and its
 //! findings. Pure.
 
-use model::{Check, Finding, Grade};
+use model::{Finding, Grade};
 use record::{EndReason, Record, SliceKind};
 
-use crate::checks;
+use crate::checks::Check;
+use crate::checks::{runner, v39_drift::capacity_exceeded};
 use crate::window::MeasuredWindow;
 
 mod kept;
@@ -25,7 +26,7 @@ pub struct Measurement<'a> {
     /// Whether the user interrupted the measurement.
     pub interrupted: bool,
     /// Findings that belong to no single slice.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Finding<Check>>,
 }
 
 /// Returns the measurement of a record whose plan requests one.
@@ -38,17 +39,17 @@ pub fn measurement(record: &Record) -> Option<Measurement<'_>> {
     let interrupted = record.end() == Some(&EndReason::Interrupted);
     let window = |slice| {
         let mut window = MeasuredWindow::of(plan, slice, planned > 1, interrupted);
-        window.findings = checks::of_window(record, trial?, &window);
+        window.findings = runner::of_window(record, trial?, &window);
         Some(window)
     };
     let capacity = of(SliceKind::Capacity).next().and_then(window);
     let windows: Vec<MeasuredWindow<'_>> = of(SliceKind::Measured).filter_map(window).collect();
-    let mut findings: Vec<Finding> = checks::capacity_exceeded(capacity.as_ref(), &windows)
+    let mut findings: Vec<Finding<Check>> = capacity_exceeded(capacity.as_ref(), &windows)
         .into_iter()
         .collect();
     if windows.is_empty() && capacity.is_none() {
         findings.extend(
-            checks::all(record, &[])
+            runner::all(record, &[])
                 .into_iter()
                 .filter(|of| of.grade == Grade::Invalid),
         );
@@ -64,7 +65,7 @@ pub fn measurement(record: &Record) -> Option<Measurement<'_>> {
 
 impl Measurement<'_> {
     /// All findings, most severe first, without repetitions.
-    pub fn all_findings(&self) -> Vec<Finding> {
+    pub fn all_findings(&self) -> Vec<Finding<Check>> {
         let of_windows = self
             .capacity
             .iter()
@@ -74,7 +75,8 @@ impl Measurement<'_> {
         let mut all = model::distinct(self.findings.iter().chain(of_windows).cloned());
         // If other slices have results, a slice without success is only a warning.
         if self.windows.iter().any(MeasuredWindow::has_success) {
-            let soft = |finding: &mut Finding| finding.grade = finding.grade.max(Grade::Warning);
+            let soft =
+                |finding: &mut Finding<Check>| finding.grade = finding.grade.max(Grade::Warning);
             all.iter_mut()
                 .filter(|finding| finding.check == Check::NoSuccess)
                 .for_each(soft);
@@ -84,7 +86,7 @@ impl Measurement<'_> {
     }
 
     /// The finding that makes all of the measurement invalid: one about the whole run, or one in every slice.
-    pub fn void(&self) -> Option<&Finding> {
+    pub fn void(&self) -> Option<&Finding<Check>> {
         let of_run = self.findings.iter().find(|of| of.grade == Grade::Invalid);
         if of_run.is_some() {
             return of_run;
@@ -94,7 +96,7 @@ impl Measurement<'_> {
         } else {
             &self.windows
         };
-        let voids: Option<Vec<&Finding>> = shown.iter().map(MeasuredWindow::void).collect();
+        let voids: Option<Vec<&Finding<Check>>> = shown.iter().map(MeasuredWindow::void).collect();
         voids?.first().copied()
     }
 

@@ -4,6 +4,8 @@ use model::{Finding, Grade, Quantity, SliceRequest, Until};
 use plan::{Load, Plan, Variant};
 use record::{Slice, SliceKind};
 
+use crate::checks::Check;
+
 /// Minimum window length for any rate.
 const RATE_WINDOW_MIN_NS: u64 = 100_000_000;
 
@@ -21,7 +23,7 @@ pub struct MeasuredWindow<'a> {
     /// Whether the user interrupted the slice.
     pub interrupted: bool,
     /// Findings, most severe first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Finding<Check>>,
     /// The variant under load.
     variant: Option<&'a Variant>,
     /// Whether the load goes to a URL, which may be on this machine.
@@ -102,7 +104,7 @@ impl<'a> MeasuredWindow<'a> {
     }
 
     /// The most severe finding that makes the slice invalid, if any.
-    pub fn void(&self) -> Option<&Finding> {
+    pub fn void(&self) -> Option<&Finding<Check>> {
         self.findings.iter().find(|of| of.grade == Grade::Invalid)
     }
 

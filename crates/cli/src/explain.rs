@@ -1,8 +1,8 @@
-//! `proofload explain`: explanations of a report's findings, from docs/validity.md, and other pages of the
+//! `proofload explain`: explanations of a report's findings, from the checks, and other pages of the
 //! documentation in the binary.
 
+use analysis::Check;
 use clap::Args;
-use model::Check;
 use report::validity::Explained;
 
 use crate::exit::CliError;

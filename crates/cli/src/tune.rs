@@ -6,11 +6,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use analysis::Conclusion;
 use analysis::tune::{
     self, Catalogue, Chosen, Keep, Purpose, Runtime, ServiceFacts, Setting, SettingChange,
     StepConditions, StepOutcome, StepTimes, TuneSpec, TuneStep, Tuning, Wish,
 };
+use analysis::{Check, Conclusion};
 use clap::Args;
 use lab::{LabError, RealEnvironment, Stop};
 use model::quantity::{many, rate, span};
@@ -706,7 +706,7 @@ fn words(step: &TuneStep, settings: &[Setting]) -> (String, String) {
 }
 
 /// The first finding that forbids a conclusion.
-fn invalid(conclusion: &Conclusion) -> Option<&Finding> {
+fn invalid(conclusion: &Conclusion) -> Option<&Finding<Check>> {
     conclusion
         .findings
         .iter()

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::checks::late_begin;
+use analysis::late_begin;
 use analysis::usage::processors;
 use model::quantity::micros;
 use model::thresholds::{CpuLoss, CpuLossLevel};

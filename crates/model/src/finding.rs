@@ -11,7 +11,6 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::check::Check;
 use crate::grade::Grade;
 use crate::quantity::Quantity;
 
@@ -32,17 +31,11 @@ pub trait FindingCode {
     fn mark(&self) -> Option<&str> {
         self.section()
     }
-}
 
-impl FindingCode for Check {
-    const OF_VARIANTS: bool = true;
-
-    fn code(&self) -> &str {
-        self.name()
-    }
-
-    fn section(&self) -> Option<&'static str> {
-        Some(self.number())
+    /// Whether the findings are about variants relative to each other. Each of two named variants may still
+    /// be compared with a third.
+    fn is_of_pairs(&self) -> bool {
+        false
     }
 }
 
@@ -198,7 +191,7 @@ impl<T: Into<Cow<'static, str>>> From<T> for Remedy {
 
 /// Result of one check.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finding<C = Check> {
+pub struct Finding<C> {
     /// The check that reported it.
     pub check: C,
     /// Severity.
@@ -262,21 +255,22 @@ impl<C> Finding<C> {
     }
 }
 
-impl Finding {
+impl<C: FindingCode> Finding<C> {
     /// Numbers of the findings that forbid conclusions about this variant, with spaces between them.
-    pub fn voiding(all: &[Finding], variant: usize) -> String {
-        let concerns = |one: &&Finding| one.variants.is_empty() || one.variants.contains(&variant);
+    pub fn voiding(all: &[Finding<C>], variant: usize) -> String {
+        let concerns =
+            |one: &&Finding<C>| one.variants.is_empty() || one.variants.contains(&variant);
         let voiding = all
             .iter()
             .filter(|one| one.grade == Grade::Invalid)
             .filter(concerns);
-        crate::distinct(voiding.map(|one| one.check.number())).join(" ")
+        crate::distinct(voiding.filter_map(|one| one.check.section())).join(" ")
     }
 
     /// Whether this finding forbids a comparison of these two variants.
     pub fn voids(&self, baseline: usize, candidate: usize) -> bool {
         let concerns = |variant| self.variants.is_empty() || self.variants.contains(&variant);
-        let hit = match self.check.row().of_pairs {
+        let hit = match self.check.is_of_pairs() {
             true => concerns(baseline) && concerns(candidate),
             false => concerns(baseline) || concerns(candidate),
         };

@@ -1,11 +1,10 @@
-//! Shared data types: request counts of a load slice, events of a run, metrics and checks.
+//! Shared data types: request counts of a load slice, events of a run, metrics and findings.
 //!
 //! All other crates use these types. This crate does not read files or clocks, judge measurements or draw
 //! output.
 
 mod ask;
 mod capture;
-mod check;
 mod counts;
 mod digest;
 pub mod document;
@@ -27,7 +26,6 @@ pub mod thresholds;
 
 pub use ask::*;
 pub use capture::*;
-pub use check::{Alone, Check, CheckRow, Subject};
 pub use counts::*;
 pub use digest::Digest;
 pub use end::*;

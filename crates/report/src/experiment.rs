@@ -1,13 +1,13 @@
 //! The report of an experiment: its record and the conclusion, in order. `analysis` draws the conclusions.
 
 use analysis::{
-    Assumption, ComparisonResult, Conclusion, Effect, EffectKind, Exploratory, Finding, Grade,
-    Outcome, Standing, VariantFigures,
+    Assumption, Check, ComparisonResult, Conclusion, Effect, EffectKind, Exploratory, Finding,
+    Grade, Outcome, Standing, VariantFigures,
 };
 use explain::{Explanation, Why};
+use model::RequestOutcome;
 use model::document::{Document, DocumentPart, NamedText, QuestionAnswer, Remark, Tone};
 use model::quantity::{Quantity, change, change_or_saving, count, many, share, span};
-use model::{Check, RequestOutcome};
 use record::{EndKind, MachineFingerprint, Record, Repeat};
 use serde_json::Value;
 use stats::Estimate;
@@ -399,11 +399,11 @@ fn lead(name: &str, command: String) -> NamedText {
 }
 
 /// Merges findings of the same check and remedy, with further evidence below the first.
-pub(crate) fn remarks<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Remark> {
+pub(crate) fn remarks<'a>(findings: impl IntoIterator<Item = &'a Finding<Check>>) -> Vec<Remark> {
     let alike = findings
         .into_iter()
         .map(|of| ((of.check, of.grade, &of.remedy.text), of));
-    let remark = |(_, all): (_, Vec<&Finding>)| {
+    let remark = |(_, all): (_, Vec<&Finding<Check>>)| {
         let cases = all[1..].iter().map(|of| of.evidence.to_string()).collect();
         Remark {
             cases,
@@ -414,7 +414,7 @@ pub(crate) fn remarks<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Ve
 }
 
 /// Findings that forbid a conclusion are shown completely, before everything else.
-pub(crate) fn invalid(findings: &[Finding]) -> DocumentPart {
+pub(crate) fn invalid(findings: &[Finding<Check>]) -> DocumentPart {
     let grave = findings
         .iter()
         .filter(|finding| finding.grade == Grade::Invalid);
@@ -426,7 +426,7 @@ const WARNINGS_MAX: usize = 3;
 
 /// The findings of a first screen: warnings by title, the number of notes with `all`, which prints them, and
 /// the command that explains everything that may change the conclusion.
-pub(crate) fn warnings(findings: &[Finding], all: &str) -> Vec<NamedText> {
+pub(crate) fn warnings(findings: &[Finding<Check>], all: &str) -> Vec<NamedText> {
     let checks = |grade| {
         let graded = findings.iter().filter(|finding| finding.grade == grade);
         model::distinct(graded.map(|finding| finding.check))
@@ -434,7 +434,7 @@ pub(crate) fn warnings(findings: &[Finding], all: &str) -> Vec<NamedText> {
     let (warnings, notes) = (checks(Grade::Warning), checks(Grade::Note));
     let titles = warnings.iter().take(WARNINGS_MAX);
     let mut titles: Vec<String> = titles
-        .map(|check| format!("{} ({})", check.row().title, check.number()))
+        .map(|check| format!("{} ({})", check.title(), check.number()))
         .collect();
     let more = warnings.len().saturating_sub(WARNINGS_MAX);
     titles.extend((more > 0).then(|| format!("{more} more")));

@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use analysis::Check;
 use analysis::measurement::{Bend, RateKept, WindowPart};
 use analysis::{MeasuredWindow, Measurement};
 use model::document::{Cell, ColumnFit, Document, DocumentPart, NamedText, Table, Tone};
 use model::quantity::{
     NONE, Quantity, bytes, count, many, micros, rate, share, span, three_digits,
 };
-use model::{Check, EndpointCounts, FailureKind, Protocol, RampPart, Rate, Think, Until};
+use model::{EndpointCounts, FailureKind, Protocol, RampPart, Rate, Think, Until};
 use plan::{Load, Variant};
 use stats::{Latencies, Quantile};
 

@@ -16,7 +16,7 @@ use ::explain::{Why, flame::source_of};
 use ::model::document;
 use ::model::quantity::{change_told, count};
 use ::model::text::{cut_bytes, lines, markup, shown as shown_text};
-use analysis::{Conclusion, Effect, EffectKind, Series};
+use analysis::{Check, Conclusion, Effect, EffectKind, Series};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use plan::{Design, Factor, Plan};
@@ -393,7 +393,7 @@ fn effects(conclusion: &Conclusion) -> Option<Effects> {
 }
 
 /// Findings, most severe first.
-fn findings(conclusion: &Conclusion, left_out: &mut Vec<String>) -> Vec<Finding> {
+fn findings(conclusion: &Conclusion, left_out: &mut Vec<String>) -> Vec<Finding<Check>> {
     let all = &conclusion.findings;
     if all.len() > FINDINGS_MAX {
         let number = count(all.len() as u64);

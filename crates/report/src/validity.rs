@@ -1,8 +1,7 @@
-//! docs/validity.md, the page that explains each finding, embedded in this binary: explanations in reports,
-//! the list of all checks, and its sections for a terminal.
+//! Explanations of findings, from the checks themselves: in reports, in a terminal, and in docs/validity.md.
 //!
-//! This module contains no explanations itself, and supports only the Markdown that the page uses: headings,
-//! paragraphs, lists, links, bold words.
+//! This module contains no explanations itself. For a terminal it supports only the Markdown that they use:
+//! headings, paragraphs, lists, links, bold words.
 
 use analysis::{Check, Finding};
 use serde_json::{Value, json};
@@ -12,14 +11,14 @@ use model::document::{
     Cell, ColumnFit, Document, DocumentPart, NamedText, Table, Tone, grade_word,
 };
 
-/// The page in the repository.
-const PAGE: &str = include_str!("../../../docs/validity.md");
 /// Text below the list.
 const GRADES: &str = "invalid: a fault forbids the conclusion, whatever the figures say, and none is printed; warning: it may change \
                       the conclusion; note: it does not";
 
 /// The command that explains these findings, each once. `None` without findings.
-pub(crate) fn explained_by<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
+pub(crate) fn explained_by<'a>(
+    findings: impl Iterator<Item = &'a Finding<Check>>,
+) -> Option<String> {
     let numbers = model::distinct(findings.map(|finding| finding.check.number()));
     (!numbers.is_empty()).then(|| format!("proofload explain {}", numbers.join(" ")))
 }
@@ -36,9 +35,9 @@ impl Report for Explained<'_> {
         if self.checks.is_empty() {
             return list();
         }
-        let title = |check: Check| format!("{}. {}", check.number(), check.row().title);
+        let title = |check: Check| format!("{}. {}", check.number(), check.title());
         let heading = |check: Check| DocumentPart::Heading(Tone::Strong, title(check));
-        let lines = |check: Check| DocumentPart::Lines(lines(section(check).unwrap_or_default()));
+        let lines = |check: Check| DocumentPart::Lines(lines(&section(check)));
         match self.checks {
             [one] => Document::new(title(*one), [lines(*one)]),
             several => Document::new(
@@ -58,7 +57,7 @@ impl Report for Explained<'_> {
                 "check": check.name(),
                 "subject": check.row().subject,
                 "grades": check.row().grades,
-                "title": check.row().title,
+                "title": check.title(),
                 "text": section(*check),
             })
         };
@@ -84,12 +83,7 @@ fn list() -> Document {
         ];
         let mut table = Table::new(checks[0].row().subject.heading(), columns);
         for check in checks {
-            let cells = [
-                check.number(),
-                &grades(*check),
-                check.name(),
-                check.row().title,
-            ];
+            let cells = [check.number(), &grades(*check), check.name(), check.title()];
             table.push(cells.map(Cell::text).into());
         }
         DocumentPart::Table(table)
@@ -105,9 +99,9 @@ fn list() -> Document {
     Document::new("Checks of validity", tables.chain(notes))
 }
 
-/// The page's explanation of a check, as paragraphs of plain text without the heading.
+/// The explanation of a check, as paragraphs of plain text without the heading.
 pub(crate) fn paragraphs(check: Check) -> Vec<String> {
-    plain(section(check).unwrap_or_default())
+    plain(&section(check))
         .map(|item| item.replace("**", ""))
         .collect()
 }
@@ -123,15 +117,16 @@ fn grades(check: Check) -> String {
         .join(" or ")
 }
 
-/// A check's section of the page, with its heading. `None` if there is none, which a test prevents.
-fn section(check: Check) -> Option<&'static str> {
-    let anchor = format!("<a id=\"{}\"></a>", check.number().to_lowercase());
-    let (_, rest) = PAGE.split_once(&anchor)?;
-    let end = ["\n<a id=\"", "\n## "]
-        .iter()
-        .filter_map(|next| rest.find(next))
-        .min();
-    Some(rest[..end.unwrap_or(rest.len())].trim())
+/// A check's section of docs/validity.md, with its heading.
+fn section(check: Check) -> String {
+    format!(
+        "### {}. {}\n\n`{}`, {}.\n\n{}",
+        check.number(),
+        check.title(),
+        check.name(),
+        grades(check),
+        check.explanation()
+    )
 }
 
 /// The paragraphs of a section, each with its first word as name.

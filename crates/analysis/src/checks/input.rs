@@ -9,7 +9,8 @@ use record::{
     TrialStarted, WarmUp, Witness,
 };
 
-use super::{CheckFinding, named, saturation};
+use super::finding::{CheckFinding, named};
+use super::waiting_variant::WaitingVariant;
 use crate::failure::{self, NoSuccess, fruitless};
 use crate::metric::BlockFigures;
 use crate::sums::total;
@@ -40,7 +41,7 @@ pub(super) struct CheckedRun<'a> {
     /// The figures of complete blocks. Empty for one slice.
     pub figures: &'a [BlockFigures],
     pub variants: Vec<CheckedVariant<'a>>,
-    waiting: OnceCell<Vec<Option<saturation::WaitingVariant>>>,
+    waiting: OnceCell<Vec<Option<WaitingVariant>>>,
 }
 
 impl<'a> CheckedRun<'a> {
@@ -155,11 +156,11 @@ impl<'a> CheckedRun<'a> {
     }
 
     /// Data of a variant that waits. `None` if it does not wait.
-    pub fn waiting(&self, variant: usize) -> Option<&saturation::WaitingVariant> {
+    pub fn waiting(&self, variant: usize) -> Option<&WaitingVariant> {
         let of_each = || {
             self.variants
                 .iter()
-                .map(|of| saturation::WaitingVariant::of(self, of))
+                .map(|of| WaitingVariant::of(self, of))
                 .collect()
         };
         self.waiting.get_or_init(of_each).get(variant)?.as_ref()

@@ -11,7 +11,8 @@
 use model::{ArrivalProcess, BUCKET_NS, OpenLoop, RAMP_PARTS, RampPart, Rate};
 use stats::{Latencies, Quantile};
 
-use crate::checks::{LAG_MAX_NS, LAG_SHARE_MAX, SENT_SHARE_MIN};
+use crate::checks::v12_rate_not_kept::SENT_SHARE_MIN;
+use crate::checks::v13_client_late::{LAG_MAX_NS, LAG_SHARE_MAX};
 use crate::only_if;
 use crate::usage::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX};
 use crate::window::MeasuredWindow;

@@ -298,13 +298,13 @@ fn a_ramp_says_no_more_than_it_shows() {
 fn a_load_that_stood_still_is_no_measurement() {
     let mut at = even();
     assert!(
-        checks::of_slice_alone(&MeasuredWindow::alone(&at))
+        runner::of_slice_alone(&MeasuredWindow::alone(&at))
             .iter()
             .all(|finding| finding.check != Check::BlocksDropped)
     );
     at.counts.halted_ns = 2_000_000_000;
     let mut window = MeasuredWindow::alone(&at);
-    window.findings = checks::of_slice_alone(&window);
+    window.findings = runner::of_slice_alone(&window);
     let void = window.void().expect("it is invalid");
     assert_eq!(
         (void.check, void.grade),
@@ -329,7 +329,7 @@ fn requests_that_were_never_sent_make_a_number_of_requests_invalid() {
         });
         let mut window = MeasuredWindow::alone(&slice);
         window.interrupted = interrupted;
-        checks::of_slice_alone(&window)
+        runner::of_slice_alone(&window)
             .into_iter()
             .find(|finding| finding.check == Check::Errors)
     };
@@ -354,7 +354,7 @@ fn a_short_window_is_made_longer_by_its_flag() {
             slice.counts.successful_in_window,
         ) = (None, window_ns, 0);
         slice.asked = Some(SliceRequest { until, open: None });
-        let found = checks::of_slice_alone(&MeasuredWindow::alone(&slice))
+        let found = runner::of_slice_alone(&MeasuredWindow::alone(&slice))
             .into_iter()
             .map(|finding| finding.remedy.text.into_owned());
         found.collect::<Vec<_>>().join("; ")

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use model::quantity::{count, many};
-use model::{Check, FAILED_SHARE_MAX, Metric};
+use model::{FAILED_SHARE_MAX, Metric};
 use record::{Record, Witness};
 use serde::{Deserialize, Serialize};
 use stats::Estimate;
 
 use super::setting::{Keep, Setting};
 use crate::Conclusion;
+use crate::checks::Check;
 
 /// A level for each setting, in their order. 0 is the unchanged service.
 pub type LevelRow = Vec<usize>;

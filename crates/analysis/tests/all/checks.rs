@@ -1,8 +1,8 @@
 //! Each check finds its fault if it is planted in a sound record, and no check reports anything in the sound
 //! record itself.
 
-use model::Check;
 use plan::{Factor, LookRule, Metric, PlannedRate};
+use proofload_analysis::Check;
 use proofload_analysis::Grade::{self, Invalid, Note, Warning};
 use proofload_analysis::{Calibration, Outcome, Standing, Unit, conclude};
 use record::{

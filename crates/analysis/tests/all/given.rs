@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plan::{Ready, Service, ServiceCommand, ServiceSource};
-use proofload_analysis::{Finding, Grade, Outcome, conclude};
+use proofload_analysis::{Check, Finding, Grade, Outcome, conclude};
 use record::{OpenLoop, Record, Slice, Trial};
 use stats::Latencies;
 
@@ -71,7 +71,7 @@ pub type Plant = fn(&mut Record);
 pub fn each_is_found<const N: usize>(
     made: fn() -> Record,
     faults: [(&str, Grade, Plant); N],
-) -> [Finding; N] {
+) -> [Finding<Check>; N] {
     faults.map(|(check, grade, plant)| {
         let mut record = made();
         plant(&mut record);

@@ -1,7 +1,8 @@
 //! Throughput: for services that wait it is unbiased for any distribution of response times, and for services
 //! at their limit it is judged per core-second.
 
-use model::{Check, Metric};
+use model::Metric;
+use proofload_analysis::Check;
 use proofload_analysis::{
     Grade, Outcome, conclude, per_core, ratios_by_block, series, throughput_per_s, waiting_variants,
 };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use plan::Variant;
 use proofload_analysis::Grade::{Invalid, Note, Warning};
-use proofload_analysis::{Finding, Outcome, conclude};
+use proofload_analysis::{Check, Finding, Outcome, conclude};
 use record::{
     ContentSeen, ContractFailure, FailureKind, ProcessSeen, Record, ServiceStarted, Slice,
     TrialStarted, Witness,
@@ -26,7 +26,7 @@ fn processes(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut P
     starts(record, variant).flat_map(|started| &mut started.services[0].processes)
 }
 
-fn only(record: &Record) -> Finding {
+fn only(record: &Record) -> Finding<Check> {
     let mut findings = conclude(record).findings;
     assert_eq!(findings.len(), 1, "{findings:?}");
     findings.remove(0)

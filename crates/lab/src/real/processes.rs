@@ -50,7 +50,7 @@ impl ProcessWatch {
             .chain(words.filter_map(assigned))
             .map(|(name, value)| (name, literal(value)));
         let given: BTreeSet<(String, String)> = given.collect();
-        let watched = analysis::checks::WATCHED_VARIABLES.map(str::to_owned);
+        let watched = analysis::WATCHED_VARIABLES.map(str::to_owned);
         let names = given
             .iter()
             .map(|(name, _)| name.clone())
@@ -65,7 +65,7 @@ impl ProcessWatch {
             .given
             .iter()
             .filter(|(given, literal)| given == name && !literal.is_empty());
-        let watched = analysis::checks::WATCHED_VARIABLES.contains(&name);
+        let watched = analysis::WATCHED_VARIABLES.contains(&name);
         let known = watched
             || value.is_empty()
             || given

@@ -2,7 +2,7 @@
 //! variances. This module reads records and decides nothing.
 
 use analysis::Spread;
-use analysis::checks::changing_variants;
+use analysis::changing_variants;
 use plan::Metric;
 use record::{Block, Record, Slice, SliceKind, Trial, WarmUp};
 use stats::{Components, Quantile};

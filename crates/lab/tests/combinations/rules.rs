@@ -1,7 +1,8 @@
 //! The invariants of every run, for any combination.
 
+use analysis::Check;
 use analysis::{Conclusion, Outcome, Ruling};
-use model::{Check, Grade};
+use model::Grade;
 use record::Record;
 use report::{
     CSV, FormOptions, Gated, HTML, JSON, JUNIT, MARKDOWN, MeasuredRecord, SVG, TEXT, render,

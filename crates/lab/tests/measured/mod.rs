@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use model::{ArrivalProcess, Check, Grade, Rate, Until};
+use analysis::Check;
+use model::{ArrivalProcess, Grade, Rate, Until};
 use plan::{Limit, Measure, Plan};
 use record::{EndReason, SliceKind};
 

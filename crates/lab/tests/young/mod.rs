@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use analysis::Check;
 use analysis::{Conclusion, Grade, Outcome};
-use model::Check;
 use plan::Plan;
 use record::Record;
 

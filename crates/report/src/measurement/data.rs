@@ -1,7 +1,7 @@
 //! A measurement as JSON. A single slice has its values at the top level, several are in `steps`.
 
 use analysis::measurement::{Bend, RateKept};
-use analysis::{Finding, MeasuredWindow, Measurement};
+use analysis::{Check, Finding, MeasuredWindow, Measurement};
 use model::{Ask, AskedOpen, Counts, EndpointCounts, Protocol, RampPart, RateLevel, Until};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub(crate) struct LoadData<'a> {
     #[serde(flatten)]
     outcome: LoadOutcome,
     /// Findings, most severe first.
-    findings: &'a [Finding],
+    findings: &'a [Finding<Check>],
     #[serde(flatten)]
     validity: LoadValidity<'a>,
     /// Version of the Proofload that measured.
@@ -149,7 +149,10 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// Caveats for the reader, as sentences.
-fn caveats<'a>(findings: impl Iterator<Item = &'a Finding>, notes: Vec<String>) -> Vec<String> {
+fn caveats<'a>(
+    findings: impl Iterator<Item = &'a Finding<Check>>,
+    notes: Vec<String>,
+) -> Vec<String> {
     let told = findings.map(|finding| match finding.remedy.is_empty() {
         true => finding.evidence.to_string(),
         false => format!("{}: {}", finding.evidence, finding.remedy),

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use analysis::Check;
 pub use analysis::{Assumption, DroppedBlock, Finding, Grade, Outcome, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -36,7 +37,7 @@ pub struct PageData {
     /// Capacities of the variants, if they were measured.
     pub capacity: Option<CapacityPicture>,
     /// Findings, most severe first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Finding<Check>>,
     /// Explanations by `proofload explain NUMBER` of each of their checks, as paragraphs of plain text, by
     /// number.
     pub explanations: BTreeMap<&'static str, Vec<String>>,

@@ -1,53 +1,91 @@
-//! The page and the catalogue agree, the page has the right thresholds, and no Markdown reaches a terminal.
+//! Pages are generated, explanations have the right thresholds, and no Markdown reaches a terminal.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use model::Subject;
+use model::{Metric, MetricLoop};
 
 use super::*;
 
 /// Parts of each section, in this order.
 const LABELS: [&str; 4] = ["**Seen.**", "**Why.**", "**What to do.**", "**Threshold.**"];
 
-#[test]
-fn each_check_has_its_section_and_each_section_its_check() {
-    for check in Check::ALL {
-        let text = section(*check).unwrap_or_default();
-        let (number, name, title) = (check.number(), check.name(), check.row().title);
-        let head = format!("### {number}. {title}\n\n`{name}`, {}.", grades(*check));
-        assert!(
-            text.starts_with(&head),
-            "docs/validity.md wants a section of its own that begins with\n{head}\n\n{text}"
-        );
-        let places: Vec<Option<usize>> = LABELS.iter().map(|label| text.find(label)).collect();
-        assert!(
-            places.iter().all(Option::is_some) && places.is_sorted(),
-            "{number}: {LABELS:?}"
-        );
+/// Compares a page of the documentation with its generated form, or writes it if UPDATE_DOCS is set.
+fn generated(page: &str, generate: impl Fn(&str) -> String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let path = path.join(page);
+    let written = fs::read_to_string(&path).expect("a page");
+    let wanted = generate(&written);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, wanted).expect("a page that can be written");
+        return;
     }
-    assert_eq!(
-        PAGE.matches("<a id=\"v").count(),
-        Check::ALL.len(),
-        "a section of no check"
-    );
+    let hint = "run: UPDATE_DOCS=1 cargo test -p proofload-report validity";
+    let line = wanted.lines().zip(written.lines()).find(|(a, b)| a != b);
+    assert!(wanted == written, "docs/{page} is stale; {hint}\n{line:?}");
 }
 
 #[test]
-fn subjects_are_the_headings_of_the_page_in_its_order() {
-    let headings: Vec<&str> = PAGE
-        .lines()
-        .filter_map(|line| line.strip_prefix("## "))
-        .collect();
-    let subjects: BTreeSet<Subject> = Check::ALL.iter().map(|check| check.row().subject).collect();
-    let subjects: Vec<&str> = subjects.into_iter().map(Subject::heading).collect();
-    let of_checks: Vec<&str> = headings
-        .iter()
-        .copied()
-        .filter(|heading| subjects.contains(heading))
-        .collect();
-    assert_eq!(of_checks, subjects);
+fn pages_are_generated_from_checks_and_metrics() {
+    let by_subject = Check::ALL.chunk_by(|one, next| one.row().subject == next.row().subject);
+    let sections = by_subject.flat_map(|checks| {
+        let heading = format!("## {}\n", checks[0].row().subject.heading());
+        let anchor = |check: &Check| check.number().to_lowercase();
+        let sections = checks
+            .iter()
+            .map(move |check| format!("<a id=\"{}\"></a>\n{}\n", anchor(check), section(*check)));
+        std::iter::once(heading).chain(sections)
+    });
+    let sections = sections.collect::<Vec<_>>().join("\n");
+    // Text before the first heading is written by hand.
+    generated("validity.md", |page| {
+        let (begin, _) = page.split_once("\n## ").expect("a subject");
+        format!("{begin}\n{sections}")
+    });
+    generated("experiment-file.md", metrics_in);
+}
+
+/// The reference of the experiment file with the names of all metrics, and a row for the limit of each.
+fn metrics_in(page: &str) -> String {
+    let replaced = |page: &str, begin: &str, end: &str, with: &str| {
+        let (before, rest) = page.split_once(begin).expect(begin);
+        let (_, after) = rest.split_once(end).expect(end);
+        format!("{before}{begin}{with}{end}{after}")
+    };
+    let names = Metric::ALL.iter();
+    let names: Vec<String> = names.map(|of| format!("`\"{}\"`", of.name())).collect();
+    let page = replaced(page, "\n| `metric` | ", ", or a list", &names.join(", "));
+    let row = |metric: &Metric| {
+        let change = if metric.wants_more() {
+            "> -5%"
+        } else {
+            "< +5%"
+        };
+        let (name, limit) = (metric.name(), metric.row().limit);
+        let only = match metric.row().loops {
+            MetricLoop::Closed => " Closed loop only. |",
+            MetricLoop::Open => " Open loop only. |",
+            MetricLoop::Search => " With `design.slo` only. |",
+            MetricLoop::Either => " |",
+        };
+        format!("| `{name}` | `\"{limit}\"`, `\"{change}\"` |{only}\n")
+    };
+    let rows: String = Metric::ALL.iter().map(row).collect();
+    let heading = "\n| key | an amount, a change | meaning |\n|---|---|---|\n";
+    replaced(&page, heading, "| `failed` |", &rows)
+}
+
+#[test]
+fn explanations_have_four_parts() {
+    for check in Check::ALL {
+        let text = check.explanation();
+        let places: Vec<Option<usize>> = LABELS.iter().map(|label| text.find(label)).collect();
+        assert!(
+            places[0] == Some(0) && places.iter().all(Option::is_some) && places.is_sorted(),
+            "{}: {LABELS:?}",
+            check.number()
+        );
+    }
 }
 
 /// The `const` items of a crate's sources: name and value, as written.
@@ -81,7 +119,8 @@ fn thresholds_are_told_as_they_are() {
         .iter()
         .for_each(|folder| constants(&crates.join(folder), &mut known));
     let mut told = 0;
-    for code in PAGE.split('`').skip(1).step_by(2) {
+    let codes = |check: &Check| check.explanation().split('`').skip(1).step_by(2);
+    for code in Check::ALL.iter().flat_map(codes) {
         let Some((name, value)) = code.split_once(" = ") else {
             continue;
         };
@@ -93,13 +132,13 @@ fn thresholds_are_told_as_they_are() {
         // Two crates may have constants with the same name.
         assert!(
             truths.is_empty() || truths.contains(&value),
-            "docs/validity.md has {code}, and it is {truths:?}"
+            "an explanation has {code}, and it is {truths:?}"
         );
         told += usize::from(!truths.is_empty());
     }
     assert!(
         told >= 12,
-        "the page names thresholds by their constants, such as `STEAL_SHARE_MAX = 0.02`: {told}"
+        "explanations name thresholds by their constants, such as `STEAL_SHARE_MAX = 0.02`: {told}"
     );
 }
 
