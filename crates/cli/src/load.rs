@@ -306,7 +306,7 @@ fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<ToolDiff
     );
     let matches = parser().try_get_matches_from(arguments);
     let args = matches.and_then(|matches| LoadArgs::from_arg_matches(&matches));
-    let has_open_field = std::env::args_os().any(|word| surface::is_open_field(word));
+    let has_open_field = std::env::args_os().any(surface::is_open_field);
     let args =
         args.map_err(|error| refused(&surface::without_secrets(error, has_open_field), tool))?;
     Ok((args, translation.differences))
