@@ -21,7 +21,7 @@ mod capturing;
 mod cores;
 mod measuring;
 mod rate;
-mod settling;
+mod timing_choices;
 mod update;
 
 pub use update::{Doing, Progress, Update, UpdateNews};
@@ -78,7 +78,7 @@ pub fn capture_only(
 
 /// Share of the budget by which the current block may exceed it: blocks take a little longer than earlier
 /// ones.
-const GRACE: f64 = 0.05;
+const BUDGET_EXCESS_MAX: f64 = 0.05;
 
 struct Dispatcher<'a> {
     plan: Plan,
@@ -168,7 +168,7 @@ impl<'a> Dispatcher<'a> {
         let ended = self.plan.secrets.hidden(Ended { reason, seconds });
         let reason = ended.reason.clone();
         let ended = Event::Ended(ended);
-        self.tell(UpdateNews::Event(&ended));
+        self.report(UpdateNews::Event(&ended));
         self.writer.append(ended)?;
         let result = match reason.failure() {
             Some(_) => Err(LabError::Failed(reason.clone())),
@@ -184,8 +184,8 @@ impl<'a> Dispatcher<'a> {
             return self.measure(&measure);
         }
         self.find_ports()?;
-        self.settle_rate()?;
-        self.settle_capacity()?;
+        self.choose_rate()?;
+        self.prepare_search()?;
         loop {
             self.connect()?;
             self.block += 1;
@@ -195,7 +195,7 @@ impl<'a> Dispatcher<'a> {
             };
             let counts = is_whole && !self.drop_if_disturbed()?;
             if is_whole {
-                self.settle(counts)?;
+                self.choose_timing(counts)?;
             }
             let measured = self.measured.len();
             // A dropped block adds no information either.
@@ -208,7 +208,7 @@ impl<'a> Dispatcher<'a> {
                 return Ok(reason);
             }
             if self.measured.len() < measured {
-                self.settle_blocks()?;
+                self.choose_blocks()?;
             }
         }
     }
@@ -217,7 +217,7 @@ impl<'a> Dispatcher<'a> {
     /// the stopping rule at a look, or because the time is over.
     fn judge_block(&mut self) -> Option<EndReason> {
         let conclusion = analysis::conclude(self.writer.record());
-        self.tell(UpdateNews::Progress(Progress::Concluded(&conclusion)));
+        self.report(UpdateNews::Progress(Progress::Concluded(&conclusion)));
         self.end_by(&conclusion)
     }
 
@@ -262,7 +262,7 @@ impl<'a> Dispatcher<'a> {
 
     /// A block is only started if it will end within the budget with the current timing.
     fn out_of_time(&mut self) -> Option<EndReason> {
-        let block_s = self.settled_block_s().unwrap_or(0.0);
+        let block_s = self.estimated_block_s().unwrap_or(0.0);
         (self.left_s() < block_s).then_some(EndReason::BudgetSpent)
     }
 
@@ -271,7 +271,7 @@ impl<'a> Dispatcher<'a> {
         self.block_began_s = began_s;
         let mut order = self.schedule.order(self.block);
         order.retain(|variant| self.measured.contains(variant));
-        self.keep(Event::BlockStarted {
+        self.record(Event::BlockStarted {
             block: self.block,
             order: order.clone(),
         })?;
@@ -283,7 +283,7 @@ impl<'a> Dispatcher<'a> {
             }
         }
         let seconds = self.elapsed_s() - began_s;
-        self.keep(Event::BlockEnded {
+        self.record(Event::BlockEnded {
             block: self.block,
             seconds,
         })
@@ -298,14 +298,14 @@ impl<'a> Dispatcher<'a> {
         self.warm_up(variants)?;
         self.choose_cores(variants)?;
         if self.block == 1 {
-            self.settle_turns();
+            self.choose_turns();
         }
         if let Some(search) = self.search {
             for &variant in variants {
                 self.search_trial(variant, search)?;
             }
         } else {
-            self.settle_at_rate(variants)?;
+            self.warm_up_at_rate(variants)?;
             if variants.len() > 1 && take_turns(&self.plan) {
                 self.measure_in_turns()?;
             } else {
@@ -316,7 +316,7 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Loads variants at the common rate before they are measured. Does nothing in closed loop.
-    fn settle_at_rate(&mut self, variants: &[usize]) -> Result<()> {
+    fn warm_up_at_rate(&mut self, variants: &[usize]) -> Result<()> {
         for &variant in variants {
             let Some(open) = self.open_loop(variant, 0) else {
                 return Ok(());
@@ -400,7 +400,7 @@ impl<'a> Dispatcher<'a> {
         self.environment
             .take_turns(order, turn)?
             .into_iter()
-            .try_for_each(|slice| self.keep_slice(slice))
+            .try_for_each(|slice| self.record_slice(slice))
     }
 
     fn start(&mut self, variant: usize) -> Result<()> {
@@ -409,7 +409,7 @@ impl<'a> Dispatcher<'a> {
         let requests_seed = self.schedule.requests_seed(self.block);
         let patience = self
             .has_budget()
-            .then(|| Duration::from_secs_f64((self.left_s() + self.grace_s()).max(0.0)));
+            .then(|| Duration::from_secs_f64((self.left_s() + self.excess_max_s()).max(0.0)));
         let wanted = Start {
             block: self.block,
             variant,
@@ -420,7 +420,7 @@ impl<'a> Dispatcher<'a> {
         };
         let started = self.environment.start(wanted)?;
         self.running.push(variant);
-        self.keep(Event::TrialStarted(started))
+        self.record(Event::TrialStarted(started))
     }
 
     fn load(
@@ -438,7 +438,7 @@ impl<'a> Dispatcher<'a> {
                 open,
             },
         )?;
-        self.keep_slice(slice)
+        self.record_slice(slice)
     }
 
     fn slice(&mut self, variant: usize, kind: SliceKind, asked: SliceRequest) -> Result<Slice> {
@@ -455,10 +455,10 @@ impl<'a> Dispatcher<'a> {
     /// [`Failure::OutOfBudget`] if the budget is over: a block that takes longer than earlier ones is not
     /// waited for.
     fn begin(&mut self, doing: Doing, variant: usize) -> Result<()> {
-        if self.has_budget() && self.left_s() < -self.grace_s() {
+        if self.has_budget() && self.left_s() < -self.excess_max_s() {
             return Err(Failure::OutOfBudget);
         }
-        self.tell_trial(doing, variant);
+        self.report_trial(doing, variant);
         Ok(())
     }
 
@@ -469,7 +469,7 @@ impl<'a> Dispatcher<'a> {
     /// [`Failure::OutOfBudget`] if it has not.
     fn has_time_to_wait(&mut self, windows: &[usize]) -> Result<()> {
         let wait_s: f64 = windows.iter().map(|variant| self.wait_s(*variant)).sum();
-        let left_s = self.left_s() + self.grace_s();
+        let left_s = self.left_s() + self.excess_max_s();
         if self.has_budget() && wait_s > 0.0 && wait_s > left_s {
             return Err(Failure::OutOfBudget);
         }
@@ -489,14 +489,14 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Records a slice. Returns an error if failures in it make continuing pointless.
-    fn keep_slice(&mut self, mut slice: Slice) -> Result<()> {
+    fn record_slice(&mut self, mut slice: Slice) -> Result<()> {
         slice.waits = slice.kind == SliceKind::Measured && self.waiting.contains(&slice.variant);
         let (variant, fruitless, failing) = (
             slice.variant,
             slice.counts.successful == 0,
             slice.counts.successful < slice.counts.responses,
         );
-        self.keep(Event::Slice(Box::new(slice)))?;
+        self.record(Event::Slice(Box::new(slice)))?;
         let record = self.writer.record();
         // The first reason is more specific than the absence of any success.
         let untreated = if failing {
@@ -518,12 +518,12 @@ impl<'a> Dispatcher<'a> {
 
     /// Runs a job with each of these variants alone, in a block that never ends and so never counts. The
     /// results are in the plan.
-    fn one_by_one(
+    fn each_alone(
         &mut self,
         order: Vec<usize>,
         job: impl Fn(&mut Self, usize) -> Result<()>,
     ) -> Result<()> {
-        self.keep(Event::BlockStarted {
+        self.record(Event::BlockStarted {
             block: self.block,
             order: order.clone(),
         })?;
@@ -546,14 +546,14 @@ impl<'a> Dispatcher<'a> {
         while let Some(variant) = self.running.pop() {
             if let Some(ended) = self.environment.stop(variant) {
                 // Continues to stop the others even if the disk fails.
-                result = result.and(self.keep(Event::TrialEnded(ended)));
+                result = result.and(self.record(Event::TrialEnded(ended)));
             }
         }
         result
     }
 
     /// Seconds that a block takes with the current timing, if that can be estimated.
-    fn settled_block_s(&self) -> Option<f64> {
+    fn estimated_block_s(&self) -> Option<f64> {
         if let Some(search) = &self.search {
             return Some(search.block_s(self.plan.variants.len()));
         }
@@ -564,9 +564,9 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Records an event, and reports it.
-    fn keep(&mut self, event: Event) -> Result<()> {
+    fn record(&mut self, event: Event) -> Result<()> {
         let event = self.plan.secrets.hidden(event);
-        self.tell(UpdateNews::Event(&event));
+        self.report(UpdateNews::Event(&event));
         let has_new_costs = matches!(event, Event::BlockEnded { .. } | Event::BlockDropped { .. });
         self.writer.append(event)?;
         if has_new_costs {
@@ -586,19 +586,19 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Seconds beyond the budget for which the current block may continue.
-    fn grace_s(&self) -> f64 {
-        self.plan.design.budget.as_secs_f64() * GRACE
+    fn excess_max_s(&self) -> f64 {
+        self.plan.design.budget.as_secs_f64() * BUDGET_EXCESS_MAX
     }
 
     fn left_s(&mut self) -> f64 {
         self.plan.design.budget.as_secs_f64() - self.elapsed_s()
     }
 
-    fn tell_trial(&mut self, doing: Doing, variant: usize) {
-        self.tell(UpdateNews::Progress(Progress::Trial { doing, variant }));
+    fn report_trial(&mut self, doing: Doing, variant: usize) {
+        self.report(UpdateNews::Progress(Progress::Trial { doing, variant }));
     }
 
-    fn tell(&mut self, news: UpdateNews<'_>) {
+    fn report(&mut self, news: UpdateNews<'_>) {
         let (elapsed_s, left_s) = (self.elapsed_s(), self.told_left_s());
         (self.watch)(&Update {
             elapsed_s,
@@ -624,7 +624,7 @@ impl<'a> Dispatcher<'a> {
             .filter_map(|block| block.seconds);
         let longest_s = seconds.skip(1).fold(0.0, f64::max);
         let by_blocks = self
-            .settled_block_s()
+            .estimated_block_s()
             .map(|block_s| f64::from(blocks) * block_s.max(longest_s));
         // Until then the number of slices in a trial may grow.
         let is_settled = self.writer.record().blocks_planned.is_some();

@@ -1,29 +1,22 @@
-//! The load on the entry and the requirements for its responses: what the engine can send and compare. Also
-//! the requests of a mix file.
+//! The load on the entry and the requirements for its responses: what the engine can send and compare.
 //!
 //! It checks text, and whether named files exist. It opens no socket and resolves no host name.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::path::PathBuf;
 
 use ::model::header;
 use ::model::quantity::many;
 use indexmap::IndexMap;
-use serde::Deserialize;
-use serde_json::json;
 
-use crate::check::check;
 use crate::file::{self, FormatVersion, OneOrMany, RequestTarget};
-use crate::model::{Contract, Load, LoadSettings, Network, Protocol, Request, Service, Tls};
+use crate::model::{Contract, Load, Network, Protocol, Request, Service, Tls};
 use crate::placeholder::placeholders;
-use crate::plan_secrets::visit_request;
-use crate::problem::{Problem, TextSpan};
-use crate::schema::SCHEMA;
+use crate::problem::TextSpan;
 use crate::shown::{clipped, shown_key};
-use crate::site::{FileSource, Site};
-use crate::text_form::{Period, ThinkText, is_field_name};
+use crate::site::Site;
+use crate::text_form::{Period, is_field_name};
 use crate::tree::TomlNode;
 use crate::url::UrlPlace;
 use crate::{log_in, secret, service};
@@ -97,91 +90,6 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&S
     resolved
 }
 
-/// Parses a mix file: requests, at least one, each with its weight, cookies and think times, and defaults for
-/// the rest. `docs/mix-file.md` describes the format. Paths of files are relative to `folder`, and made
-/// absolute.
-///
-/// # Errors
-/// All problems, in the order of the text.
-pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct RequestsFile {
-        request: Vec<file::RequestTable>,
-        cookies: bool,
-        think: Option<ThinkText>,
-    }
-    static MIX: LazyLock<serde_json::Value> = LazyLock::new(|| {
-        let items = json!({ "$ref": "#/$defs/RequestTable" });
-        let description = "Begins with [[request]] and path = \"/\".";
-        let list =
-            json!({ "type": "array", "items": items, "minItems": 1, "description": description });
-        let mut schema =
-            json!({ "type": "object", "additionalProperties": false, "required": ["request"] });
-        (schema["properties"]["request"], schema["$defs"]) = (list, SCHEMA["$defs"].clone());
-        schema["properties"]["cookies"] = json!({ "type": "boolean" });
-        schema["properties"]["think"] = json!({ "$ref": "#/$defs/Think" });
-        schema["$defs"]["Think"] = json!({ "type": "string" });
-        // Mix files use other names for two keys.
-        let expect = &mut schema["$defs"]["ExpectTable"]["properties"];
-        (expect["bytes"], expect["sha256"]) =
-            (expect["body_bytes"].clone(), expect["content"].clone());
-        // Any method that a server may know.
-        schema["$defs"]["RequestTable"]["properties"]["method"] = json!({ "type": "string" });
-        schema
-    });
-    let mut tree = TomlNode::parse(text)?;
-    let mut problems = check(&mut tree, &MIX);
-    let file: RequestsFile = tree
-        .read()
-        .map_err(|problem| problems.push(problem))
-        .unwrap_or_default();
-    let source = FileSource {
-        text,
-        file_bytes: text.len(),
-        directory: folder,
-        against: None,
-        requests: None,
-        complete: problems.is_empty(),
-    };
-    let mut site = Site::new(source, &tree, "");
-    let load = file::LoadTable::default();
-    let mut requests = Vec::new();
-    for (index, written) in file.request.iter().enumerate() {
-        let node = tree.item(&["request"], index).unwrap_or(&tree);
-        let mut request = one(&mut site, (node, "request"), written, (&load, None));
-        // Unlike in an experiment, any 2xx is accepted.
-        let any = request
-            .expect
-            .as_mut()
-            .filter(|_| node.entry(&["expect", "status"]).is_none());
-        any.into_iter().for_each(|expect| expect.status.clear());
-        let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        visit_request(&mut request, &mut |_, text| {
-            *text = secret::anchored(text, &absolute)
-        });
-        requests.push(request);
-    }
-    let think = file.think.map(|think| think.0);
-    let mix = Load {
-        requests,
-        settings: LoadSettings {
-            cookies: file.cookies,
-            ..LoadSettings::default()
-        },
-        think,
-        ..Load::default()
-    };
-    log_in::judge(&mut site, &["request"], &mix);
-    problems.extend(site.problems);
-    problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
-    if problems.is_empty() {
-        Ok(mix)
-    } else {
-        Err(problems)
-    }
-}
-
 /// The request of a load with a single one.
 fn single(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>) -> Request {
     let node = site
@@ -234,7 +142,7 @@ fn several(site: &mut Site<'_>, load: &file::LoadTable, entry: Option<&Service>)
 }
 
 /// One of several requests, at `node`. `shown` is the name of their list.
-fn one(
+pub(crate) fn one(
     site: &mut Site<'_>,
     (node, shown): (&TomlNode, &str),
     written: &file::RequestTable,

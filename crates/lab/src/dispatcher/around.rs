@@ -32,7 +32,7 @@ impl Dispatcher<'_> {
         if generators.is_empty() {
             Ok(())
         } else {
-            self.note(Event::GeneratorsConnected(generators))
+            self.record_or_report(Event::GeneratorsConnected(generators))
         }
     }
 
@@ -45,7 +45,7 @@ impl Dispatcher<'_> {
         self.stop_all()?;
         self.note_lost(lost)?;
         let why = lost_text(lost);
-        self.keep(Event::BlockDropped {
+        self.record(Event::BlockDropped {
             block: self.block,
             why: why.clone(),
         })?;
@@ -69,7 +69,7 @@ impl Dispatcher<'_> {
         lost.iter()
             .cloned()
             .try_for_each(|LostGenerator { generator, why }| {
-                self.note(Event::GeneratorLost(GeneratorLost {
+                self.record_or_report(Event::GeneratorLost(GeneratorLost {
                     block: self.block,
                     generator,
                     why,
@@ -78,11 +78,11 @@ impl Dispatcher<'_> {
     }
 
     /// Records an event. During captures, where only captures are recorded, it is only reported.
-    fn note(&mut self, event: Event) -> Result<()> {
+    fn record_or_report(&mut self, event: Event) -> Result<()> {
         if self.captures_left_s.is_none() {
-            return self.keep(event);
+            return self.record(event);
         }
-        self.tell(UpdateNews::Event(&event));
+        self.report(UpdateNews::Event(&event));
         Ok(())
     }
 
@@ -103,7 +103,7 @@ impl Dispatcher<'_> {
                 });
             };
             let prepared = self.environment.prepare(&step, &mut tell)?;
-            self.keep(Event::Prepared(prepared))?;
+            self.record(Event::Prepared(prepared))?;
         }
         self.began_s = self.environment.now_s();
         Ok(())
@@ -125,6 +125,6 @@ impl Dispatcher<'_> {
         {
             return Ok(());
         }
-        self.one_by_one(order, Self::start)
+        self.each_alone(order, Self::start)
     }
 }

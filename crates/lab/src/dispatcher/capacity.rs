@@ -33,7 +33,7 @@ const CONNECTIONS_SPARE: f64 = 1.25;
 impl Dispatcher<'_> {
     /// Searches for the rate of every variant, and determines the length of windows. Does nothing if capacity
     /// is not measured.
-    pub(super) fn settle_capacity(&mut self) -> Result<()> {
+    pub(super) fn prepare_search(&mut self) -> Result<()> {
         if self.plan.design.slo.is_empty() {
             return Ok(());
         }
@@ -50,10 +50,10 @@ impl Dispatcher<'_> {
         }
         let order = self.schedule.order(self.block);
         let pilot = PilotTiming::of(&self.plan.design, order.len());
-        self.one_by_one(order, |this, variant| this.search_once(variant, pilot))?;
+        self.each_alone(order, |this, variant| this.search_once(variant, pilot))?;
         self.choose_cores_by(&(0..self.plan.variants.len()).collect::<Vec<_>>())?;
         if let Some(chosen) = self.connections.clone() {
-            self.keep(Event::ConnectionsChosen(chosen))?;
+            self.record(Event::ConnectionsChosen(chosen))?;
         }
         let (left_s, variants) = (self.left_s(), self.plan.variants.len());
         let search =
@@ -63,13 +63,13 @@ impl Dispatcher<'_> {
             Failure::too_small(((self.elapsed_s() + more_s) * 1.2).ceil() as u64)
         })?;
         self.search = Some(search);
-        self.keep(Event::BlocksChosen {
+        self.record(Event::BlocksChosen {
             blocks: search.blocks,
         })
     }
 
     /// Shortens windows if blocks take longer than planned.
-    pub(super) fn settle_windows(&mut self) {
+    pub(super) fn choose_windows(&mut self) {
         let (kept, left_s, variants) =
             (self.blocks_kept(), self.left_s(), self.plan.variants.len());
         let last = self.writer.record().blocks.last();
@@ -89,7 +89,7 @@ impl Dispatcher<'_> {
         }
         self.start(variant)?;
         self.load(variant, SliceKind::WarmUp, pilot.warm_up_s, None)?;
-        let at_limit = self.settle_connections(variant, pilot)?;
+        let at_limit = self.choose_connections(variant, pilot)?;
         let mut step = 0;
         while let Some(rate) = Pilot::of(self.writer.record(), variant)
             .unwrap_or_default()
@@ -116,7 +116,7 @@ impl Dispatcher<'_> {
     }
 
     /// Repeats the closed loop with more connections until there are enough, or the maximum is reached.
-    fn settle_connections(&mut self, variant: usize, pilot: PilotTiming) -> Result<f64> {
+    fn choose_connections(&mut self, variant: usize, pilot: PilotTiming) -> Result<f64> {
         loop {
             self.load(variant, SliceKind::Capacity, pilot.at_limit_s, None)?;
             let at_limit = self.at_limit_per_s(variant)?;
@@ -299,10 +299,10 @@ impl Dispatcher<'_> {
         let mut slice = self.slice(variant, kind, asked)?;
         slice.asked = Some(asked);
         match kind {
-            SliceKind::Measured => self.keep_slice(slice),
+            SliceKind::Measured => self.record_slice(slice),
             // Limits are expected to break there.
             SliceKind::Probe | SliceKind::Overload | SliceKind::WarmUp | SliceKind::Capacity => {
-                self.keep(Event::Slice(Box::new(slice)))
+                self.record(Event::Slice(Box::new(slice)))
             }
         }
     }

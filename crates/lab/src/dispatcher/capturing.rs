@@ -38,7 +38,7 @@ impl Dispatcher<'_> {
         };
         self.captures_left_s = None;
         if let Err(why) = outcome {
-            self.tell(UpdateNews::Progress(Progress::NotExplained(&why)));
+            self.report(UpdateNews::Progress(Progress::NotExplained(&why)));
         }
     }
 
@@ -74,7 +74,7 @@ impl Dispatcher<'_> {
         let outcome = self
             .connect()
             .and_then(|()| self.prepare())
-            .and_then(|()| self.settle_rate());
+            .and_then(|()| self.choose_rate());
         let outcome = outcome.and_then(|()| self.capture_rounds(rounds, trials));
         self.close(outcome.map(|()| EndReason::Measured))?.1
     }
@@ -85,7 +85,7 @@ impl Dispatcher<'_> {
         let mut left_s = captures.seconds(rounds);
         self.captures_left_s = Some(left_s);
         let variants = captures.variants.len();
-        self.tell(UpdateNews::Progress(Progress::Explaining {
+        self.report(UpdateNews::Progress(Progress::Explaining {
             variants,
             rounds,
             seconds: left_s,
@@ -138,7 +138,7 @@ impl Dispatcher<'_> {
         for kind in left {
             let missing = Missing::new(Absence::Other, &*why);
             let capture = explaining::without(&self.plan, (at.round, at.variant, *kind), missing);
-            self.keep(Event::Captured(Box::new(capture)))?;
+            self.record(Event::Captured(Box::new(capture)))?;
         }
         Ok(())
     }
@@ -159,7 +159,7 @@ impl Dispatcher<'_> {
         let padding_bytes = self.schedule.padding_bytes(block)[variant];
         let requests_seed = self.schedule.requests_seed(block);
         self.connect()?;
-        self.tell_trial(Doing::Starting, variant);
+        self.report_trial(Doing::Starting, variant);
         self.environment.start(Start {
             patience: None,
             block: round,
@@ -168,7 +168,7 @@ impl Dispatcher<'_> {
             requests_seed,
             capture: Some(number),
         })?;
-        self.tell_trial(Doing::WarmingUp, variant);
+        self.report_trial(Doing::WarmingUp, variant);
         let warm_up = |seconds, open| SliceSpec {
             kind: SliceKind::WarmUp,
             until: elapsed(seconds),
@@ -185,7 +185,7 @@ impl Dispatcher<'_> {
         let mut window = 0;
         while let Some((kind, rest)) = left.split_first() {
             window += 1;
-            self.tell(UpdateNews::Progress(Progress::Capturing {
+            self.report(UpdateNews::Progress(Progress::Capturing {
                 round,
                 kind: *kind,
                 variant,
@@ -198,7 +198,7 @@ impl Dispatcher<'_> {
                 open,
             };
             let capture = self.environment.capture(variant, spec)?;
-            self.keep(Event::Captured(Box::new(capture)))?;
+            self.record(Event::Captured(Box::new(capture)))?;
             *left = rest;
         }
         Ok(())

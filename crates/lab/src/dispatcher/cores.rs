@@ -50,7 +50,7 @@ impl Dispatcher<'_> {
             }
             _ => Vec::new(),
         };
-        self.keep(Event::CoresChosen(CoresChosen {
+        self.record(Event::CoresChosen(CoresChosen {
             block: self.block,
             services,
             apart: apart as u32,

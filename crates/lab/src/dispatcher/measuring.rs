@@ -15,7 +15,7 @@ impl Dispatcher<'_> {
     pub(super) fn measure(&mut self, measure: &Measure) -> Result<EndReason> {
         let began_s = self.elapsed_s();
         self.block = 1;
-        self.keep(Event::BlockStarted {
+        self.record(Event::BlockStarted {
             block: self.block,
             order: vec![0],
         })?;
@@ -26,7 +26,7 @@ impl Dispatcher<'_> {
         }
         self.stop_all()?;
         let seconds = self.elapsed_s() - began_s;
-        self.keep(Event::BlockEnded {
+        self.record(Event::BlockEnded {
             block: self.block,
             seconds,
         })?;
@@ -92,7 +92,7 @@ impl Dispatcher<'_> {
     fn slice_as(&mut self, kind: SliceKind, asked: SliceRequest) -> Result<()> {
         let mut slice = self.slice(0, kind, asked)?;
         slice.asked = Some(asked);
-        self.keep(Event::Slice(Box::new(slice)))?;
+        self.record(Event::Slice(Box::new(slice)))?;
         if self.environment.is_stop_wanted() {
             Err(Failure::INTERRUPTED)
         } else {

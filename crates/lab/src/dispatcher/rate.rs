@@ -18,7 +18,7 @@ use crate::timing::{MeasuredTimes, capacity_s};
 
 impl Dispatcher<'_> {
     /// Determines rate and length of trials. Does nothing in closed loop.
-    pub(super) fn settle_rate(&mut self) -> Result<()> {
+    pub(super) fn choose_rate(&mut self) -> Result<()> {
         let Some(rate) = self.plan.design.rate else {
             return Ok(());
         };
@@ -47,8 +47,8 @@ impl Dispatcher<'_> {
             return Err(Failure::pointless(why));
         };
         let per_s = chosen.per_s;
-        self.retime(MeasuredTimes::Rate { per_s });
-        self.keep(Event::RateChosen(chosen))?;
+        self.update_timing(MeasuredTimes::Rate { per_s });
+        self.record(Event::RateChosen(chosen))?;
         self.judge_trial(per_s)
     }
 
@@ -98,7 +98,7 @@ impl Dispatcher<'_> {
     fn capacities(&mut self) -> Result<Vec<Option<f64>>> {
         let order = self.schedule.order(self.block);
         let seconds = capacity_s(&self.plan.design, order.len());
-        self.one_by_one(order, |this, variant| {
+        self.each_alone(order, |this, variant| {
             this.start(variant)?;
             this.load(variant, SliceKind::Capacity, seconds, None)
         })?;

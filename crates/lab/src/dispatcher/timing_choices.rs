@@ -27,25 +27,25 @@ impl Dispatcher<'_> {
     /// Determines warm-up and length of slices after the first complete block, which watched the warm-up
     /// whether it counts or not. The number of blocks is determined after the third that counts. The number
     /// of slices is updated after each one from then on, because the spread becomes better known.
-    pub(super) fn settle(&mut self, counts: bool) -> Result<()> {
+    pub(super) fn choose_timing(&mut self, counts: bool) -> Result<()> {
         if self.writer.record().warm_up.is_none() {
-            self.settle_warm_up()?;
+            self.choose_warm_up()?;
         }
         if self.search.is_some() {
-            self.settle_windows();
+            self.choose_windows();
             return Ok(());
         }
         if counts && self.blocks_kept() >= SETTLED_AFTER {
-            self.settle_slices()?;
+            self.choose_slices()?;
         }
         if counts && self.blocks_kept() == SETTLED_AFTER {
-            self.settle_blocks()?;
+            self.choose_blocks()?;
         }
         Ok(())
     }
 
     /// Computes the timing of the next trials from these measurements and the budget that is left.
-    pub(super) fn retime(&mut self, measured: MeasuredTimes<'_>) {
+    pub(super) fn update_timing(&mut self, measured: MeasuredTimes<'_>) {
         let budget = BudgetLeft {
             seconds: self.left_s(),
             blocks_kept: self.blocks_kept(),
@@ -56,9 +56,9 @@ impl Dispatcher<'_> {
     }
 
     /// Fits turns to the responses of the first block's warm-ups.
-    pub(super) fn settle_turns(&mut self) {
+    pub(super) fn choose_turns(&mut self) {
         if let Some(responses) = self.responses() {
-            self.retime(MeasuredTimes::WarmUps(&responses));
+            self.update_timing(MeasuredTimes::WarmUps(&responses));
         }
     }
 
@@ -73,7 +73,7 @@ impl Dispatcher<'_> {
         ResponseTimes::of(record, self.block, &self.waiting)
     }
 
-    fn settle_warm_up(&mut self) -> Result<()> {
+    fn choose_warm_up(&mut self) -> Result<()> {
         // Measured slices show better than warm-ups which variants wait.
         let waiting = analysis::waiting_variants(self.writer.record(), self.block);
         let responses = if waiting == self.waiting {
@@ -82,24 +82,24 @@ impl Dispatcher<'_> {
             self.responses()
         };
         let first = FirstBlockTimes::of(self.writer.record(), self.block, responses, self.costs);
-        self.retime(MeasuredTimes::FirstBlock(&first));
+        self.update_timing(MeasuredTimes::FirstBlock(&first));
         let warm_up = first.warm_up(self.timing.warm_up_s, self.timing.watched);
-        self.keep(Event::WarmUpChosen(warm_up))
+        self.record(Event::WarmUpChosen(warm_up))
     }
 
-    fn settle_slices(&mut self) -> Result<()> {
+    fn choose_slices(&mut self) -> Result<()> {
         let Some(costs) = self.costs else {
             return Ok(());
         };
         let before = self.timing.slices;
         let components = timing::components(self.writer.record(), self.timing.slice_s);
-        self.retime(MeasuredTimes::Blocks { components, costs });
+        self.update_timing(MeasuredTimes::Blocks { components, costs });
         let is_first = self.writer.record().allocation.is_none();
         if !is_first && self.timing.slices == before {
             return Ok(());
         }
         let is_given = self.plan.design.slices.is_some();
-        self.keep(Event::SlicesChosen(Allocation {
+        self.record(Event::SlicesChosen(Allocation {
             slices: self.timing.slices,
             slice_s: self.timing.slice_s,
             measured: components.is_some() && !is_given,
@@ -109,13 +109,13 @@ impl Dispatcher<'_> {
         }))
     }
 
-    pub(super) fn settle_blocks(&mut self) -> Result<()> {
+    pub(super) fn choose_blocks(&mut self) -> Result<()> {
         if self.plan.comparisons.is_empty() {
             return Ok(());
         }
         let (kept, block_s) = (
             self.blocks_kept(),
-            self.settled_block_s().unwrap_or(f64::INFINITY),
+            self.estimated_block_s().unwrap_or(f64::INFINITY),
         );
         let fit = timing::blocks_within(kept, self.left_s(), block_s);
         let most = self
@@ -127,7 +127,7 @@ impl Dispatcher<'_> {
             let elapsed_s = self.elapsed_s();
             return Err(Failure::too_small(self.needed_s(elapsed_s, block_s)));
         }
-        self.keep(Event::BlocksChosen {
+        self.record(Event::BlocksChosen {
             blocks: most.min(stats::BLOCKS_MAX),
         })
     }
@@ -225,7 +225,7 @@ impl Dispatcher<'_> {
         if halted.is_none() && !self.is_replaceable() {
             return Ok(false);
         }
-        self.keep(Event::BlockDropped {
+        self.record(Event::BlockDropped {
             block: self.block,
             why,
         })?;
@@ -237,7 +237,7 @@ impl Dispatcher<'_> {
     fn is_replaceable(&mut self) -> bool {
         let others = self.blocks_kept().saturating_sub(1);
         // A tenth more: dropping gains nothing if the next block does not fit after all.
-        let block_s = self.settled_block_s().unwrap_or(0.0) * 1.1;
+        let block_s = self.estimated_block_s().unwrap_or(0.0) * 1.1;
         // A number in the file is a maximum, and need not fit.
         let wanted = self
             .plan
