@@ -5,18 +5,22 @@
 //! knows no output format, and omits no doubt.
 
 use model::document::{
-    Cell, Column, ColumnFit, Document, DocumentPart, NamedText, Remark, Table, TableRow, Tone,
+    Cell, ColumnFit, Document, DocumentPart, NamedText, Remark, Table, TableRow, Tone,
 };
 use model::quantity::{NONE, Quantity, change_alone, many, micros};
 use serde_json::{Value, json};
 
 use crate::label::shown;
 use crate::tree::without_waiting;
-use crate::views::{Call, bottom_up, on_behalf_of, top_down};
+use crate::views::on_behalf_of;
 use crate::{
     CodeKind, CostChange, CostComparison, CostInterval, ExplainedService, Explanation, Frame,
     LineCost, Tree, TreeUnit, WorkerShare,
 };
+
+mod calls;
+
+use calls::{from_the_root, heaviest};
 
 /// The unit of nearly all figures.
 const US: TreeUnit = TreeUnit::MicrosPerRequest;
@@ -328,9 +332,6 @@ const ALL_FUNCTIONS_MAX: usize = 20;
 const ALL_PACKAGES_MAX: usize = 12;
 const LINES_MAX: usize = 12;
 const WORKERS_MAX: usize = 24;
-const CALLS_MAX: usize = 60;
-/// A call below this share of the total is omitted from the tree.
-const CALL_SHARE_MIN: f64 = 0.02;
 /// A change below this share of the largest one in its table is omitted.
 const CHANGE_SHARE_MIN: f64 = 0.02;
 /// Smaller shares are shown as zero.
@@ -534,66 +535,6 @@ fn between_workers(of: &ExplainedService, unit: TreeUnit) -> Table {
         ),
         rows,
     )
-}
-
-/// Functions by self time, each followed by its callers, as `node --prof-process` prints it.
-fn heaviest(tree: &Tree, unit: TreeUnit) -> Table {
-    let (turned, calls) = bottom_up(tree, LINES_MAX);
-    let heading = format!(
-        "bottom up, {}: a function's own, and below it who calls it, with the share of the line it belongs to",
-        unit.of_what()
-    );
-    let own = |call: &Call| match call.depth {
-        0 => figure(unit, call.total),
-        _ => Cell::text(""),
-    };
-    let row = |call: &Call| {
-        vec![
-            own(call),
-            share(call.total, call.of),
-            indented(&turned, call),
-        ]
-    };
-    of_calls(heading, ["own", "share"], calls.iter().map(row))
-}
-
-/// The tree from its roots, without small calls and without the middle of chains.
-fn from_the_root(tree: &Tree, unit: TreeUnit) -> Table {
-    let calls = top_down(tree, CALL_SHARE_MIN, CALLS_MAX);
-    let heading = format!(
-        "top down, {}: without what is below {}, and without the middle of chains (+ frames)",
-        unit.of_what(),
-        Quantity::share(CALL_SHARE_MIN)
-    );
-    let row = |call: &Call| {
-        vec![
-            figure(unit, call.total),
-            figure(unit, call.self_value),
-            indented(tree, call),
-        ]
-    };
-    of_calls(heading, ["with calls", "own"], calls.iter().map(row))
-}
-
-fn of_calls(heading: String, figures: [&str; 2], rows: impl Iterator<Item = Vec<Cell>>) -> Table {
-    let columns = figures.map(Column::figure).into_iter();
-    filled(
-        Table::new(
-            heading,
-            columns.chain([Column::text("function", ColumnFit::CutEnd)]),
-        ),
-        rows,
-    )
-}
-
-fn indented(tree: &Tree, call: &Call) -> Cell {
-    let chain = if call.left_out > 0 {
-        format!("+{} ", call.left_out)
-    } else {
-        String::new()
-    };
-    let name = tree.frames[call.frame].name_and_place();
-    Cell::Text(format!("{}{chain}{name}", "  ".repeat(call.depth)))
 }
 
 fn compared(of: &CostComparison, unit: TreeUnit) -> [Table; 3] {

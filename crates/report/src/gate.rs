@@ -418,13 +418,13 @@ fn junit(suite: &JunitSuite<'_>, cases: &[JunitCase<'_>]) -> String {
     let elements: String = cases.iter().map(|of| case(of, each_s)).collect();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" \
-         skipped=\"{}\" time=\"{:.3}\" timestamp=\"{}\">\n{elements}</testsuite>\n</testsuites>\n",
+         skipped=\"{}\" time=\"{}\" timestamp=\"{}\">\n{elements}</testsuite>\n</testsuites>\n",
         xml(suite.name),
         cases.len(),
         of(Fate::Failed),
         of(Fate::Error),
         of(Fate::Skipped),
-        suite.seconds,
+        to_ms(suite.seconds),
         xml(suite.timestamp),
     )
 }
@@ -437,9 +437,15 @@ fn case((fate, limit, of, seen): &JunitCase<'_>, seconds: f64) -> String {
         Fate::Error => format!("<error message=\"{seen}\"/>"),
         Fate::Skipped => format!("<skipped message=\"{seen}\"/>"),
     };
+    let seconds = to_ms(seconds);
     format!(
-        "<testcase name=\"{limit}\" classname=\"{of}\" time=\"{seconds:.3}\">{inside}</testcase>\n"
+        "<testcase name=\"{limit}\" classname=\"{of}\" time=\"{seconds}\">{inside}</testcase>\n"
     )
+}
+
+/// Seconds to the millisecond.
+fn to_ms(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
 }
 
 #[cfg(test)]

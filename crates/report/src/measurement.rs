@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use analysis::Check;
-use analysis::measurement::{Bend, RateKept, WindowPart};
+use analysis::measurement::RateKept;
 use analysis::{MeasuredWindow, Measurement};
 use model::document::{Cell, ColumnFit, Document, DocumentPart, NamedText, Table, Tone};
 use model::quantity::{
     NONE, Quantity, bytes, count, many, micros, rate, share, span, three_digits,
 };
-use model::{EndpointCounts, FailureKind, Protocol, RampPart, Rate, Think, Until};
+use model::{FailureKind, Protocol, Rate, Think, Until};
 use plan::{Load, Variant};
 use stats::{Latencies, Quantile};
 
@@ -20,8 +20,12 @@ use crate::experiment::{invalid, remarks, warnings};
 use crate::validity::explained_by;
 
 mod data;
+mod ramp;
+mod requests;
 
 pub(crate) use data::{LoadData, data};
+use ramp::{failed_of, ramp};
+use requests::{all_outcomes, endpoints};
 
 /// The quantiles shown, with their names.
 const QUANTILES: [(&str, f64); 6] = [
@@ -740,152 +744,6 @@ fn content(window: &MeasuredWindow<'_>) -> Option<String> {
     Some(format!(
         "{sampled} of {of} sampled: {different}, {decoded} on average{sent}"
     ))
-}
-
-/// Results of each of several requests: without success only their numbers and statuses.
-fn endpoints(window: &MeasuredWindow<'_>) -> Option<DocumentPart> {
-    let endpoints = &window.slice.counts.endpoints;
-    let has_figures = window.void().is_none() && window.has_success();
-    let figures: &[&str] = if has_figures {
-        &["sent", "throughput", "p50", "p99", "failed"]
-    } else {
-        &["sent", "failed"]
-    };
-    let names = [("request", ColumnFit::CutEnd)];
-    let mut table = Table::of_figures("", names, figures.iter().copied());
-    table.columns.push(("status", ColumnFit::Wrapped).into());
-    for endpoint in endpoints {
-        let latencies = all_outcomes(window, endpoint);
-        let per_s = window.per_s(endpoint.successful_in_window);
-        let mut cells = vec![
-            Cell::text(&endpoint.name),
-            Cell::figure(Some(Quantity::count(endpoint.sent))),
-        ];
-        if has_figures {
-            cells.extend([
-                Cell::figure(per_s.map(Quantity::per_s)),
-                at(&latencies, 0.5),
-                at(&latencies, 0.99),
-            ]);
-        }
-        cells.extend([
-            Cell::figure(Some(Quantity::count(endpoint.failed()))),
-            Cell::text(statuses(endpoint)),
-        ]);
-        table.push(cells);
-    }
-    (endpoints.len() > 1).then_some(DocumentPart::Table(table))
-}
-
-/// Latencies of a request with any outcome: response times if requests were due.
-pub(super) fn all_outcomes(window: &MeasuredWindow<'_>, endpoint: &EndpointCounts) -> Latencies {
-    let open = window.asked.open.is_some();
-    let mut latencies = Latencies::new();
-    for ended in &endpoint.outcomes {
-        latencies.merge(if open {
-            &ended.response
-        } else {
-            &ended.latency
-        });
-    }
-    latencies
-}
-
-fn statuses(endpoint: &EndpointCounts) -> String {
-    let name =
-        |status: Option<u16>| status.map_or("no response".to_owned(), |status| status.to_string());
-    match endpoint.outcomes.as_slice() {
-        [] => NONE.to_owned(),
-        // The same for all requests.
-        [only] => name(only.status),
-        several => {
-            let each = several
-                .iter()
-                .map(|o| format!("{} × {}", name(o.status), count(o.latency.count())));
-            each.collect::<Vec<_>>().join(", ")
-        }
-    }
-}
-
-/// The tenths of a ramp, and a sentence on where the service falls behind. Empty for another load.
-fn ramp(window: &MeasuredWindow<'_>) -> Vec<DocumentPart> {
-    let stretches = window.stretches();
-    if stretches.is_empty() || !window.has_success() {
-        return Vec::new();
-    }
-    use ColumnFit::{Figure, Whole};
-    let columns = [
-        ("ramp at", Figure),
-        ("due", Figure),
-        ("throughput", Figure),
-        ("p50", Figure),
-        ("p99", Figure),
-        ("failed", Figure),
-        ("", Whole),
-    ];
-    let mut table = Table::new("", columns);
-    let parts = window.ramp_parts().iter().map(Some);
-    let parts = parts.chain(std::iter::repeat(None));
-    let rows = stretches.iter().zip(parts);
-    rows.for_each(|(stretch, part)| table.push(tenth(stretch, part)));
-    let sentence = window
-        .bend()
-        .map(|bend| DocumentPart::Paragraph(Tone::Strong, bend_text(bend)));
-    [DocumentPart::Table(table)]
-        .into_iter()
-        .chain(sentence)
-        .collect()
-}
-
-fn tenth(stretch: &WindowPart, part: Option<&RampPart>) -> Vec<Cell> {
-    let kept = if stretch.kept {
-        RateKept::Up
-    } else {
-        RateKept::Behind
-    };
-    let time = |q| part.map_or(Cell::Missing, |part| at(&part.response, q));
-    vec![
-        Cell::figure(Some(Quantity::seconds(stretch.from_s))),
-        Cell::figure(Some(Quantity::per_s(stretch.due_per_s()))),
-        Cell::figure(Some(Quantity::per_s(stretch.ok_per_s()))),
-        time(0.5),
-        time(0.99),
-        Cell::figure(part.map(failed_of).map(Quantity::count)),
-        Cell::Word(tone(kept), kept.words().to_owned()),
-    ]
-}
-
-/// Requests due in a part of a ramp without an expected response.
-pub(super) fn failed_of(part: &RampPart) -> u64 {
-    part.response.count().saturating_sub(part.successful)
-}
-
-fn bend_text(bend: Bend) -> String {
-    match bend {
-        Bend::At(per_s) => format!("It bends: the service kept up to about {}.", rate(per_s)),
-        Bend::Perhaps(per_s) => {
-            format!(
-                "Fell behind beyond {} only: a ramp to more says whether it bends there.",
-                rate(per_s)
-            )
-        }
-        Bend::NotUpTo(per_s) => format!(
-            "No bend: the service kept up to {}, the highest rate of the ramp.",
-            rate(per_s)
-        ),
-        Bend::AtLowest(per_s) => {
-            format!(
-                "Fell behind from {} on: a ramp from less says what it keeps up with.",
-                rate(per_s)
-            )
-        }
-        Bend::Uneven { kept, gave } => {
-            let (kept, gave) = (rate(kept), rate(gave));
-            format!(
-                "Fell behind beyond {kept}, but gave {gave} at another time: no bend to be seen."
-            )
-        }
-    }
 }
 
 fn tone(kept: RateKept) -> Tone {
