@@ -127,10 +127,11 @@ fn unexplained(explanation: &Explanation) -> Vec<DocumentPart> {
 /// Maximum functions on the first screen.
 const BRIEF_MAX: usize = 5;
 
-/// The functions with the largest parts of a measured difference, and their shares of it.
+/// The functions with the largest parts of a difference, and their shares of what profiles saw of it, as in the
+/// sentences about causes.
 fn parts_of_difference(of: &CostComparison) -> Table {
-    let measured_us = of.measured_us.value;
-    let part = |change: &CostChange<Frame>| change.difference.value / measured_us;
+    let profiled_us = of.profiled_us.value;
+    let part = |change: &CostChange<Frame>| change.difference.value / profiled_us;
     let told = of.functions.iter();
     let told = told.filter(|change| part(change) >= CHANGE_SHARE_MIN);
     let told: Vec<&CostChange<Frame>> = told.take(BRIEF_MAX).collect();

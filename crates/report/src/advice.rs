@@ -979,7 +979,7 @@ mod tests {
         insta::assert_snapshot!(plain(&advice, 80));
         assert_eq!(
             (advice.exit_code(), advice.in_short().1.as_str()),
-            (0, "set these +60 % throughput")
+            (0, "set these +60.0 % throughput")
         );
         let json = crate::form::with_format(advice.data());
         assert_eq!(

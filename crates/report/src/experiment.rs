@@ -438,8 +438,12 @@ pub(crate) fn warnings(findings: &[Finding<Check>], all: &str) -> Vec<NamedText>
         .collect();
     let more = warnings.len().saturating_sub(WARNINGS_MAX);
     titles.extend((more > 0).then(|| format!("{more} more")));
+    let told = (!notes.is_empty()).then(|| format!("{}: {all}", many(notes.len() as u64, "note")));
     let mut lines = Vec::new();
-    if !titles.is_empty() {
+    if titles.is_empty() {
+        lines.extend(told.map(|notes| NamedText::new("More", notes)));
+    } else {
+        titles.extend(told);
         lines.push(NamedText {
             tone: Tone::Doubtful,
             ..NamedText::new("Warnings", titles.join("; "))
@@ -447,10 +451,6 @@ pub(crate) fn warnings(findings: &[Finding<Check>], all: &str) -> Vec<NamedText>
     }
     let grave = findings.iter().filter(|finding| finding.grade.is_grave());
     lines.extend(explained_by(grave).map(|command| lead("Explain", command)));
-    if !notes.is_empty() {
-        let number = many(notes.len() as u64, "note");
-        lines.push(NamedText::new("More", format!("{number}: {all}")));
-    }
     lines
 }
 

@@ -184,7 +184,7 @@ fn finding(remark: &Remark) -> String {
     let mut out = format!("\n> **{head}**: {}", statements.join("<br>"));
     if !remark.remedy.is_empty() {
         let between = if remark.cases.is_empty() { " " } else { "<br>" };
-        out += &format!("{between}{}", prose(&remark.remedy));
+        out += &format!("{between}{}", prose(&capitalised(&remark.remedy)));
     }
     out + &command(remark.command.as_ref()) + "\n"
 }

@@ -581,8 +581,12 @@ fn outcomes(window: &MeasuredWindow<'_>, load: &Load) -> Vec<NamedText> {
         };
         let (kind, failed, example) = (&failure.kind, count(failure.count), &failure.example);
         let part = share(failure.count as f64 / all.max(1) as f64);
+        let adjective = match kind {
+            FailureKind::LogIn(_) => "",
+            _ => "unexpected ",
+        };
         let text = format!(
-            "{failed} of {}{of} ({part}): unexpected {kind}, for example {example}",
+            "{failed} of {}{of} ({part}): {adjective}{kind}, for example {example}",
             many(all, "response")
         );
         NamedText::new("failed", text)

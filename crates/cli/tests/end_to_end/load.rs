@@ -98,7 +98,7 @@ fn steps_are_slices_of_their_own() {
     assert_eq!(steps.len(), 2);
 
     let said = service.run(&["--rate", "50,100", "--duration", "500ms"]);
-    said.prints(&["2 steps of 500ms", "verdict\n", "\n  50/s ", "\n 100/s "]);
+    said.prints(&["2 steps of 500ms", "result\n", "\n  50/s ", "\n 100/s "]);
 }
 
 #[test]

@@ -103,8 +103,7 @@ fn a_log_in_that_fails_is_a_failure_by_its_name_and_nothing_that_was_given_is_ke
         ];
         place.said(&words).ends(4).prints(&[
             "failed, counted as failed requests",
-            "log-in log in × ",
-            &format!("for example {why}"),
+            &format!("log-in log in, for example {why}"),
             " 0 successful",
         ]);
     }

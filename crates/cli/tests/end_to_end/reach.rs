@@ -134,7 +134,9 @@ fn a_unix_socket_and_contents_are_reached_and_compared() {
         "50 sent, 50 successful",
         "content 50 of 50 sampled: all the same, 134 kB on average, sent as ",
     ]);
-    expecting(&other).ends(4).prints(&["failed content × 50"]);
+    expecting(&other)
+        .ends(4)
+        .prints(&["50 of 50 responses sampled", "unexpected content"]);
 }
 
 #[test]

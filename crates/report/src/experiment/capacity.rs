@@ -2,9 +2,9 @@
 //! the same in all places.
 
 use analysis::{Capacity, Conclusion, Erratic, LimitedBy, RatePoint};
-use model::Unit;
 use model::document::{Cell, Chart, ChartPoint, ChartSeries, QuestionAnswer, Table, Tone};
 use model::quantity::{Quantity, count, many, rate, share, small_share, span, three_digits};
+use model::{Metric, Unit};
 use plan::{Limit, LimitFigure};
 use record::{EndReason, Record};
 
@@ -393,23 +393,22 @@ fn charted_point(point: &RatePoint, at: usize) -> Option<ChartPoint> {
 /// Response times over the rate, a table for each variant.
 pub(crate) fn curves(record: &Record, conclusion: &Conclusion) -> Vec<Table> {
     let alone = conclusion.capacities.len() == 1;
-    let others = other_quantiles(record);
+    let columns = quantile_columns(record);
     let curve = |of: &Capacity| {
         let of_whom = if alone {
             String::new()
         } else {
             format!(" of {}", of.variant)
         };
-        let names = others.iter().map(|(_, name)| *name);
-        let figures = ["rate", "of capacity", "limits", "p50", "p90", "p99"];
-        let figures = figures.into_iter().chain(names);
+        let names = columns.iter().map(|column| column.name);
+        let figures = ["rate", "of capacity", "limits"].into_iter().chain(names);
         let figures = figures.chain(["failed", "cores", "requests"]);
         let mut table = Table::of_figures(
             format!("Response times{of_whom} over the rate"),
             [],
             figures,
         );
-        let row = |point| row(of, point, &others);
+        let row = |point| row(of, point, &columns);
         of.curve.iter().for_each(|point| table.push(row(point)));
         table
     };
@@ -423,24 +422,52 @@ pub(crate) fn curves(record: &Record, conclusion: &Conclusion) -> Vec<Table> {
 }
 
 /// Limited quantiles that the table does not have anyway, by their place in the SLO.
-pub(super) fn other_quantiles(record: &Record) -> Vec<(usize, &'static str)> {
+pub(super) fn other_quantiles(record: &Record) -> Vec<(usize, Metric)> {
     let slo = record.header.plan.design.slo.iter().enumerate();
     let name = |(at, limit): (usize, &Limit)| {
         let metric = limit.figure.metric()?;
         let is_other = !["p50", "p90", "p99"].contains(&metric.name());
-        is_other.then(|| (at, metric.name()))
+        is_other.then_some((at, metric))
     };
     slo.filter_map(name).collect()
 }
 
-fn row(of: &Capacity, point: &RatePoint, others: &[(usize, &str)]) -> Vec<Cell> {
-    let time = |us: Option<f64>| Cell::figure(us.map(Quantity::us));
+/// A quantile of the response times over the rate.
+struct QuantileColumn {
+    q: f64,
+    name: &'static str,
+    us: Box<dyn Fn(&RatePoint) -> Option<f64>>,
+}
+
+/// The quantiles of a curve, smallest first.
+fn quantile_columns(record: &Record) -> Vec<QuantileColumn> {
+    let fixed: [(f64, &'static str, fn(&RatePoint) -> Option<f64>); 3] = [
+        (0.5, "p50", |point| point.p50_us),
+        (0.9, "p90", |point| point.p90_us),
+        (0.99, "p99", |point| point.p99_us),
+    ];
+    let fixed = fixed.map(|(q, name, us)| QuantileColumn {
+        q,
+        name,
+        us: Box::new(us),
+    });
+    let others = other_quantiles(record).into_iter();
+    let others = others.map(|(at, metric)| QuantileColumn {
+        q: metric.quantile().unwrap_or(1.0),
+        name: metric.name(),
+        us: Box::new(move |point| point.slo[at]),
+    });
+    let mut columns: Vec<QuantileColumn> = fixed.into_iter().chain(others).collect();
+    columns.sort_by(|one, other| one.q.total_cmp(&other.q));
+    columns
+}
+
+fn row(of: &Capacity, point: &RatePoint, columns: &[QuantileColumn]) -> Vec<Cell> {
     let failed = if point.failed_share > 0.0 {
         small_share(point.failed_share)
     } else {
         "0".to_owned()
     };
-    let others = others.iter().map(|(at, _)| time(point.slo[*at]));
     let mut cells = vec![
         Cell::Figure(Quantity::per_s(point.per_s)),
         Cell::optional(
@@ -452,11 +479,9 @@ fn row(of: &Capacity, point: &RatePoint, others: &[(usize, &str)]) -> Vec<Cell> 
                 .held
                 .map(|held| if held { "held" } else { "broken" }.to_owned()),
         ),
-        time(point.p50_us),
-        time(point.p90_us),
-        time(point.p99_us),
     ];
-    cells.extend(others);
+    let times = columns.iter().map(|column| (column.us)(point));
+    cells.extend(times.map(|us| Cell::figure(us.map(Quantity::us))));
     cells.extend([
         Cell::text(failed),
         Cell::optional(point.cores.map(three_digits)),

@@ -438,7 +438,7 @@ pub(super) fn figures(record: &Record, conclusion: &Conclusion) -> CsvRows {
         {
             let failed = (of.failed_share * of.requests as f64).round() as u64;
             let limited = capacity::other_quantiles(record).into_iter();
-            let limited = limited.map(|(at, name)| (name, Unit::Us, of.slo[at]));
+            let limited = limited.map(|(at, metric)| (metric.name(), Unit::Us, of.slo[at]));
             let figures = [
                 ("p50", Unit::Us, of.p50_us),
                 ("p90", Unit::Us, of.p90_us),

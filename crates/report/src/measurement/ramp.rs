@@ -4,7 +4,7 @@ use analysis::MeasuredWindow;
 use analysis::measurement::{Bend, RateKept, WindowPart};
 use model::RampPart;
 use model::document::{Cell, ColumnFit, DocumentPart, Table, Tone};
-use model::quantity::{Quantity, rate};
+use model::quantity::{Quantity, count, rate};
 
 use super::{at, tone};
 
@@ -51,7 +51,7 @@ fn tenth(stretch: &WindowPart, part: Option<&RampPart>) -> Vec<Cell> {
         Cell::figure(Some(Quantity::per_s(stretch.ok_per_s()))),
         time(0.5),
         time(0.99),
-        Cell::figure(part.map(failed_of).map(Quantity::count)),
+        Cell::optional(part.map(|part| count(failed_of(part)))),
         Cell::Word(tone(kept), kept.words().to_owned()),
     ]
 }

@@ -23,10 +23,7 @@ pub(super) fn endpoints(window: &MeasuredWindow<'_>) -> Option<DocumentPart> {
     for endpoint in endpoints {
         let latencies = all_outcomes(window, endpoint);
         let per_s = window.per_s(endpoint.successful_in_window);
-        let mut cells = vec![
-            Cell::text(&endpoint.name),
-            Cell::figure(Some(Quantity::count(endpoint.sent))),
-        ];
+        let mut cells = vec![Cell::text(&endpoint.name), Cell::text(count(endpoint.sent))];
         if has_figures {
             cells.extend([
                 Cell::figure(per_s.map(Quantity::per_s)),
@@ -35,7 +32,7 @@ pub(super) fn endpoints(window: &MeasuredWindow<'_>) -> Option<DocumentPart> {
             ]);
         }
         cells.extend([
-            Cell::figure(Some(Quantity::count(endpoint.failed()))),
+            Cell::text(count(endpoint.failed())),
             Cell::text(statuses(endpoint)),
         ]);
         table.push(cells);
