@@ -144,6 +144,14 @@ pub enum ArrivalProcess {
 }
 
 impl ArrivalProcess {
+    /// The words of reports.
+    pub fn words(self) -> &'static str {
+        match self {
+            ArrivalProcess::Constant => "evenly spaced arrivals",
+            ArrivalProcess::Poisson => "Poisson arrivals",
+        }
+    }
+
     /// The name in flags and files.
     pub fn name(self) -> &'static str {
         match self {

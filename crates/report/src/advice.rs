@@ -345,10 +345,10 @@ fn tried(
         }
         SettingState::Better if spec.keep.is_empty() => (
             Worth::HeldBack,
-            Some("the chosen settings do better without it".to_owned()),
+            Some("the best combination is without it".to_owned()),
         ),
         SettingState::Better => {
-            let why = "the chosen settings do better without it, or keep the limits only so";
+            let why = "the best combination is without it, or keeps the limits only so";
             (Worth::HeldBack, Some(why.to_owned()))
         }
         SettingState::Open if limit.is_some() && (breaks || helps) => (Worth::HeldBack, limit),
@@ -415,6 +415,17 @@ impl Report for Advice {
 
     /// One line for each verdict of the settings that are not chosen.
     fn brief(&self) -> Document {
+        // Figures of a tuning that failed are on the page.
+        if self.is_invalid() {
+            let log = (!self.folder.is_empty())
+                .then(|| format!("the output of the service is below {}", self.folder));
+            return self.drawn(
+                Vec::new(),
+                log.map(|log| NamedText::new("logs", log))
+                    .into_iter()
+                    .collect(),
+            );
+        }
         let others = DocumentPart::Lines(self.others_lines());
         self.drawn(vec![self.undecided(), others], self.lines(false))
     }
@@ -791,7 +802,10 @@ impl Advice {
             let how = "not measured; --keep 'p99 < +10%' measures it at a rate, and limits it";
             lines.push(NamedText::new("p99", how));
         }
-        lines.extend(self.findable.map(share).map(|least| {
+        // Without a chosen setting it is beside the answer.
+        let is_chosen = self.chosen().next().is_some();
+        let findable = self.findable.filter(|_| all || is_chosen);
+        lines.extend(findable.map(share).map(|least| {
             NamedText::new(
                 "power",
                 format!("effects of {least} and more are found in 8 of 10 runs"),
@@ -863,8 +877,10 @@ impl Advice {
     fn steps(&self) -> Vec<String> {
         let picture =
             (!self.folder.is_empty()).then(|| format!("as a picture: {}/advice.html", self.folder));
-        let again = self.experiment.as_ref();
-        let again = again.map(|file| format!("to compare both again: proofload run {file}"));
+        let is_chosen = self.chosen().next().is_some();
+        let again = self.experiment.as_ref().filter(|_| is_chosen);
+        let again = again
+            .map(|file| format!("to compare these settings with none again: proofload run {file}"));
         self.longer()
             .into_iter()
             .chain(picture)
@@ -894,7 +910,7 @@ mod tests {
             more_s: Some(350.0),
             ..tried("huge pages", Worth::Undecided, (1.02, 0.99, 1.06))
         };
-        let why = Some("the chosen settings do better without it".to_owned());
+        let why = Some("the best combination is without it".to_owned());
         let held = TriedSetting {
             why,
             ..tried("jemalloc", Worth::HeldBack, (1.034, 1.008, 1.061))

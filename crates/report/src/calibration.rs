@@ -363,7 +363,7 @@ impl Surveyed<'_> {
     fn basis(&self) -> DocumentPart {
         let is_disturbed = self.count(Grade::Warning) > 0;
         let worse = if is_disturbed {
-            "; with the warnings below less, until they are gone"
+            "; while the warnings below last, only larger ones"
         } else {
             ""
         };

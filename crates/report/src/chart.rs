@@ -56,7 +56,7 @@ fn legend(chart: &Chart) -> String {
         }
     };
     let all: Vec<String> = chart.series.iter().zip(&MARKS).map(each).collect();
-    all.join("  ")
+    format!("{}  {ABOVE} beyond", all.join("  "))
 }
 
 /// Positions of values.

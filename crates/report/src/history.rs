@@ -254,7 +254,10 @@ fn one(compared: &ComparedMetric, outcome: Outcome) -> String {
         compared.metric.name(),
     );
     let estimate = compared.estimate.as_ref().map(change_told);
-    estimate.map_or_else(|| word.to_owned(), |told| format!("{word} {told} {metric}"))
+    estimate.map_or_else(
+        || word.to_owned(),
+        |told| format!("{word}: {metric} {told}"),
+    )
 }
 
 /// Counts of several verdicts by word, most important first.

@@ -117,7 +117,7 @@ impl<'a> LoadedRecord<'a> {
         asked.push(format!("timeout {}", span(load.timeout.as_secs_f64())));
         asked.extend(first.map(|window| match window.asked.open {
             None => "closed loop".to_owned(),
-            Some(open) if planned > 1 => format!("open loop, {}", open.process.name()),
+            Some(open) if planned > 1 => format!("open loop, {}", open.process.words()),
             Some(open) => {
                 let word = if open.rate.ramp().is_some() {
                     "from"
@@ -128,7 +128,7 @@ impl<'a> LoadedRecord<'a> {
                     .ask
                     .needs_capacity()
                     .then(|| format!("{} of saturation, ", open.ask));
-                let (share, process) = (share.unwrap_or_default(), open.process.name());
+                let (share, process) = (share.unwrap_or_default(), open.process.words());
                 format!(
                     "open loop {word} {share}{}, {process}",
                     rate_text(open.rate)

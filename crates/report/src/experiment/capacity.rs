@@ -41,12 +41,12 @@ fn holds(record: &Record, of: &Capacity) -> String {
         (Some(per_s), ..) if of.at_least => {
             format!("at least {} keep {slo}", requests(per_s))
         }
-        (Some(per_s), ..) => format!("at most {} keep {slo}", requests(per_s)),
+        (Some(per_s), ..) => format!("up to {} keep {slo}", requests(per_s)),
         (_, Some([broke, met]), _) => {
-            format!("{slo} broke at {broke}, yet held up to about {met}")
+            format!("{slo} broke at {broke}, yet held at higher rates, to about {met}")
         }
         (_, _, [Some(kept), Some(broken)]) => format!(
-            "between {} and {} keep {slo}; a number takes more processes",
+            "the highest rate that keeps {slo} is between {} and {}; a number takes more blocks",
             rate(kept).trim_end_matches("/s"),
             requests(broken)
         ),
@@ -143,7 +143,7 @@ pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<QuestionA
 fn too_short(record: &Record, of: &Capacity) -> Option<String> {
     match record.end()? {
         EndReason::BudgetTooSmall { needed_s } => Some(format!(
-            "an interval takes four processes: --budget {needed_s}s or more"
+            "an interval takes four blocks of fresh processes: --budget {needed_s}s or more"
         )),
         EndReason::BudgetSpent if of.curve.is_empty() => {
             Some("the budget was over before a rate was tried: allow a larger --budget".to_owned())
@@ -168,7 +168,17 @@ pub(super) fn sentence(record: &Record, conclusion: &Conclusion) -> Option<Strin
 }
 
 fn notes(record: &Record, variant: usize, of: &Capacity) -> Vec<String> {
-    let reached = reached(of).map(|reached| format!("the limit is reached at about {reached}"));
+    let is_low_end = of
+        .capacity_per_s
+        .zip(of.reached_interval)
+        .is_some_and(|(per_s, interval)| per_s == interval.low);
+    let lower = if is_low_end {
+        ", and the capacity is the lower end"
+    } else {
+        ""
+    };
+    let reached =
+        reached(of).map(|reached| format!("the limit is reached at about {reached}{lower}"));
     let half = of
         .near(0.5)
         .and_then(|point| Some((point.per_s, point.p99_us?)));
@@ -203,10 +213,13 @@ fn notes(record: &Record, variant: usize, of: &Capacity) -> Vec<String> {
 fn saturation(of: &Capacity) -> Option<String> {
     let per_s = of.saturated_per_s?;
     let cores = of.saturated_cores.map(three_digits);
-    let cores = cores.map(|cores| format!(" with {cores} cores"));
-    let limit = limit_of_service(of.limited_by).map(|limit| format!("{limit}; "));
+    let cores = cores.map(|cores| format!(", with {cores} cores of the service"));
+    // A limit that breaks far below saturation has another cause.
+    let is_near = of.erratic.is_none() && (of.capacity_per_s.is_some() || of.bracket[0].is_some());
+    let limit = limit_of_service(of.limited_by).filter(|_| is_near);
+    let limit = limit.map(|limit| format!("{limit}; "));
     Some(format!(
-        "{}saturated at {}{}",
+        "{}saturation (closed loop) {}{}",
         limit.unwrap_or_default(),
         rate(per_s),
         cores.unwrap_or_default()
@@ -276,7 +289,7 @@ fn doubt(of: &Capacity, erratic: Erratic) -> String {
             "the load generator fell behind, so this may be its own delay",
         ),
         false => (
-            "repeat on a quiet machine or with a larger --budget; if it stays, allow a longer time, or p90",
+            "repeat on a quiet machine or with a larger --budget; if it stays, raise the limit, or limit p90",
             "requests missed the limit for a reason that does not follow the rate, as with pauses of the service or of the machine",
         ),
     };
@@ -305,7 +318,7 @@ fn nothing_held(record: &Record, of: &Capacity) -> Option<String> {
         )
     });
     Some(format!(
-        "allow more, or make the service faster{}",
+        "raise the limit, or make the service faster{}",
         seen.unwrap_or_default()
     ))
 }
@@ -436,28 +449,43 @@ pub(super) fn other_quantiles(record: &Record) -> Vec<(usize, Metric)> {
 struct QuantileColumn {
     q: f64,
     name: &'static str,
-    us: Box<dyn Fn(&RatePoint) -> Option<f64>>,
+    source: QuantileSource,
+}
+
+/// Field of a [`RatePoint`] with a quantile.
+#[derive(Clone, Copy)]
+enum QuantileSource {
+    P50,
+    P90,
+    P99,
+    /// The limit with this index.
+    Limit(usize),
+}
+
+impl QuantileSource {
+    fn us(self, point: &RatePoint) -> Option<f64> {
+        match self {
+            QuantileSource::P50 => point.p50_us,
+            QuantileSource::P90 => point.p90_us,
+            QuantileSource::P99 => point.p99_us,
+            QuantileSource::Limit(at) => point.slo[at],
+        }
+    }
 }
 
 /// The quantiles of a curve, smallest first.
 fn quantile_columns(record: &Record) -> Vec<QuantileColumn> {
-    let fixed: [(f64, &'static str, fn(&RatePoint) -> Option<f64>); 3] = [
-        (0.5, "p50", |point| point.p50_us),
-        (0.9, "p90", |point| point.p90_us),
-        (0.99, "p99", |point| point.p99_us),
+    let fixed = [
+        (0.5, "p50", QuantileSource::P50),
+        (0.9, "p90", QuantileSource::P90),
+        (0.99, "p99", QuantileSource::P99),
     ];
-    let fixed = fixed.map(|(q, name, us)| QuantileColumn {
-        q,
-        name,
-        us: Box::new(us),
+    let others = other_quantiles(record).into_iter().map(|(at, metric)| {
+        let q = metric.quantile().unwrap_or(1.0);
+        (q, metric.name(), QuantileSource::Limit(at))
     });
-    let others = other_quantiles(record).into_iter();
-    let others = others.map(|(at, metric)| QuantileColumn {
-        q: metric.quantile().unwrap_or(1.0),
-        name: metric.name(),
-        us: Box::new(move |point| point.slo[at]),
-    });
-    let mut columns: Vec<QuantileColumn> = fixed.into_iter().chain(others).collect();
+    let column = |(q, name, source)| QuantileColumn { q, name, source };
+    let mut columns: Vec<QuantileColumn> = fixed.into_iter().chain(others).map(column).collect();
     columns.sort_by(|one, other| one.q.total_cmp(&other.q));
     columns
 }
@@ -480,7 +508,7 @@ fn row(of: &Capacity, point: &RatePoint, columns: &[QuantileColumn]) -> Vec<Cell
                 .map(|held| if held { "held" } else { "broken" }.to_owned()),
         ),
     ];
-    let times = columns.iter().map(|column| (column.us)(point));
+    let times = columns.iter().map(|column| column.source.us(point));
     cells.extend(times.map(|us| Cell::figure(us.map(Quantity::us))));
     cells.extend([
         Cell::text(failed),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use analysis::{AaCheck, Conclusion, DroppedBlock};
-use plan::{ArrivalProcess, Load, Pacing, Request};
+use plan::{Load, Pacing, Request};
 use record::{DeployedSeen, MachineFingerprint, PodSeen, Prepared, Record, Trial};
 use stats::Way;
 
@@ -418,10 +418,8 @@ fn load_line(record: &Record) -> Option<String> {
     }
     let measure = plan.measure.as_ref();
     if record.is_open_loop() {
-        line += match measure.map_or(plan.design.arrivals, |measure| measure.arrivals) {
-            ArrivalProcess::Poisson => ", Poisson arrivals",
-            ArrivalProcess::Constant => ", constant arrivals",
-        };
+        let arrivals = measure.map_or(plan.design.arrivals, |measure| measure.arrivals);
+        line += &format!(", {}", arrivals.words());
     }
     let (sent, timeout) = (sent(load), span(load.timeout.as_secs_f64()));
     let kept = if load.settings.keep_alive {

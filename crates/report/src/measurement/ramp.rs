@@ -63,7 +63,10 @@ pub(super) fn failed_of(part: &RampPart) -> u64 {
 
 fn bend_text(bend: Bend) -> String {
     match bend {
-        Bend::At(per_s) => format!("It bends: the service kept up to about {}.", rate(per_s)),
+        Bend::At(per_s) => format!(
+            "It bends at about {}: the service kept up below.",
+            rate(per_s)
+        ),
         Bend::Perhaps(per_s) => {
             format!(
                 "Fell behind beyond {} only: a ramp to more says whether it bends there.",
