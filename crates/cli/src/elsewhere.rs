@@ -1,4 +1,5 @@
-//! What a plan loads that runs already: where it is, and whether it may be loaded. Who runs Proofload is asked once, before anything is sent.
+//! Services of a plan that already run: their addresses, and the consent to load them. The user is asked once,
+//! before anything is sent.
 
 use std::io::{self, IsTerminal};
 
@@ -12,7 +13,7 @@ use report::rate;
 use crate::exit::{self, CliError};
 use crate::{print, records};
 
-/// What a run may load: found, and agreed to.
+/// Destinations that the user agreed to load.
 #[derive(Debug, Default)]
 pub struct Agreed {
     /// The addresses.
@@ -21,8 +22,8 @@ pub struct Agreed {
     pub deployed: DeployedServices,
 }
 
-/// Finds where the load of a plan goes, and asks whether it may where that is not this machine; `yes`, which is `--yes`, says so beforehand.
-/// Nothing is sent there. Names are looked up by this machine, also where others send all load, and never again in this run.
+/// Finds the destinations of a plan, and asks for consent if one is not this machine, unless `yes` (`--yes`) is
+/// given. Sends nothing there. This machine resolves the names, also if others send all load, once per run.
 pub fn agree(plan: &Plan, yes: bool) -> Result<Agreed, CliError> {
     let mut destinations = look_up(plan)?;
     let deployed =
@@ -79,7 +80,7 @@ fn check_urls(plan: &Plan, destinations: &Destinations) -> Result<(), CliError> 
 }
 
 fn unreached(plan: &Plan, why: &str) -> CliError {
-    // Of what is measured alone there is nothing to say then; what is compared lacks a service.
+    // A load alone is then invalid; a comparison lacks a service.
     let code = if plan.measure.is_some() {
         exit::VOID
     } else {
@@ -89,7 +90,7 @@ fn unreached(plan: &Plan, why: &str) -> CliError {
         .hint("is the service running, and at this address?")
 }
 
-/// Whether the figures of processes that verdicts and limits ask for can be had.
+/// Whether the figures of processes that verdicts and limits need are available.
 fn check_figures(plan: &Plan, destinations: &Destinations) -> Result<(), CliError> {
     let limits = plan
         .gate
@@ -112,8 +113,8 @@ fn check_figures(plan: &Plan, destinations: &Destinations) -> Result<(), CliErro
         .hint("use throughput, response times or failures, or let Proofload start the service: `command` instead of `url`"))
 }
 
-/// Asks whether others than this machine may be loaded: this is about what the load does to whoever else uses them. Asks on a terminal;
-/// elsewhere `yes` has to have been given.
+/// Asks for consent to load other machines, because it affects their other users. Without a terminal `yes` is
+/// required.
 fn consent(plan: &Plan, strangers: &[String], yes: bool) -> Result<(), CliError> {
     if yes {
         return Ok(());
@@ -123,9 +124,9 @@ fn consent(plan: &Plan, strangers: &[String], yes: bool) -> Result<(), CliError>
         return Err(CliError::usage(format!("{what}; not confirmed"))
             .hint("pass --yes if these machines are yours to load, or if their owners agree"));
     }
-    // Whoever leaves by Ctrl-C leaves no empty folder: the record makes it again.
+    // After Ctrl-C no empty folder remains. The record makes it again.
     records::release();
-    // Asked however quiet all else is to be.
+    // Printed also with --quiet.
     print::coloured(&model::text::line(&format!(
         "{what}. Are they yours to load? [y/N]"
     )));

@@ -256,7 +256,7 @@ fn one(compared: &ComparedMetric, outcome: Outcome) -> String {
     let estimate = compared.estimate.as_ref().map(change_told);
     estimate.map_or_else(
         || word.to_owned(),
-        |told| format!("{word}: {metric} {told}"),
+        |told| format!("{word}: {told} {metric}"),
     )
 }
 

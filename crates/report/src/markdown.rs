@@ -184,7 +184,12 @@ fn finding(remark: &Remark) -> String {
     let mut out = format!("\n> **{head}**: {}", statements.join("<br>"));
     if !remark.remedy.is_empty() {
         let between = if remark.cases.is_empty() { " " } else { "<br>" };
-        out += &format!("{between}{}", prose(&capitalised(&remark.remedy)));
+        // Without a check it may be a command.
+        let remedy = match remark.mark {
+            Some(_) => capitalised(&remark.remedy),
+            None => remark.remedy.clone(),
+        };
+        out += &format!("{between}{}", prose(&remedy));
     }
     out + &command(remark.command.as_ref()) + "\n"
 }

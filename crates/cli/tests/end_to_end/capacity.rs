@@ -105,7 +105,7 @@ fn the_saved_file_asks_the_same_and_a_budget_that_is_too_small_names_one_that_is
     let said = place.said(&[&words[..], &[command.as_str()]].concat());
     said.prints(&[
         "How many requests a second within p50 < 20ms?",
-        "an interval takes four processes: --budget",
+        "an interval takes four blocks of fresh processes: --budget",
     ]);
     let saved = place
         .said(&["run", "--dry-run", "saved.toml", "--json"])

@@ -109,7 +109,7 @@ fn history_lists_and_draws_what_is_there_and_stands_many_at_once() {
         assert_eq!(
             words
                 .iter()
-                .filter(|words| words.starts_with("faster +2"))
+                .filter(|words| words.starts_with("faster: +2"))
                 .count(),
             3,
             "{words:?}"
