@@ -25,6 +25,9 @@ pub struct Mark {
     pub label: String,
 }
 
+/// Maximum power of ten of a number.
+const POWER_MAX: f64 = 308.0;
+
 impl Axis {
     /// Creates an axis between two values above 0. It is at least `shortest` long, as a difference of
     /// logarithms.
@@ -103,8 +106,9 @@ impl Axis {
     /// Round numbers on the axis, in ascending order: 1, 10, 100, …, with 2 and 5 in between if these are
     /// few.
     pub fn round(self) -> Vec<f64> {
-        let powers =
-            (self.low / 10_f64.ln()).floor() as i32..=(self.high / 10_f64.ln()).ceil() as i32;
+        // The ends of a damaged record may be infinite.
+        let power = |end: f64| (end / 10_f64.ln()).clamp(-POWER_MAX, POWER_MAX);
+        let powers = power(self.low).floor() as i32..=power(self.high).ceil() as i32;
         let decades = (self.high - self.low) / 10_f64.ln();
         let digits: &[f64] = if decades <= 2.5 {
             &[1.0, 2.0, 5.0]
@@ -140,6 +144,15 @@ mod tests {
             .into_iter()
             .map(|mark| mark.label)
             .collect()
+    }
+
+    #[test]
+    fn an_infinite_axis_has_few_marks() {
+        let axis = Axis {
+            low: f64::NEG_INFINITY,
+            high: f64::INFINITY,
+        };
+        assert!(axis.round().len() <= 1);
     }
 
     #[test]
