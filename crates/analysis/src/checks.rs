@@ -1,4 +1,4 @@
-//! The validity checks, which derive findings from a run. Each has a file of its own with its explanation,
+//! The validity checks, which derive findings from a run. Each check has a file with its explanation,
 //! properties, thresholds and functions.
 //!
 //! To add a check, add its file, its line in the list and its `mod`. This module contains only the list and

@@ -13,8 +13,8 @@ use crate::rule::BlockPace;
 
 /// Budgets to evaluate, in seconds.
 const BUDGETS_S: [f64; 2] = [120.0, 480.0];
-/// Standard deviation of blocks' log ratios of two equal Node.js services on a virtual machine with little
-/// steal, and its increase by steal: 2.4 % with almost none, 8.4 % with 36 % (`docs/decisions/0010-turns.md`).
+/// Standard deviation of blocks' log ratios of two equal Node.js services with little CPU steal, which is assumed,
+/// and its increase by the share of time lost: 8.4 % with 36 % (`bench/truth/results/2026-11-21/turns.md`).
 const QUIET_SD: f64 = 0.024;
 const SD_PER_LOST_SHARE: f64 = 0.22;
 /// Seconds of a trial that count. The speed of the processor is assumed to be constant within a second, and

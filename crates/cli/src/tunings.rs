@@ -11,9 +11,6 @@ use crate::exit::CliError;
 use crate::print;
 use crate::records::{self, ADVICE, ADVICE_BYTES_MAX};
 
-/// Format number of the results that are read.
-const FORMAT: u64 = 1;
-
 /// A tuning below the folder of records.
 #[derive(Debug)]
 pub struct KeptTuning {
@@ -49,7 +46,7 @@ pub fn open(folder: &Path) -> Result<Advice, CliError> {
     };
     let text = record::read_file(&path, ADVICE_BYTES_MAX).map_err(|error| failed(&error))?;
     let value: Value = serde_json::from_slice(&text).map_err(|error| failed(&error))?;
-    if value["format"] != FORMAT {
+    if value["format"] != report::FORMAT {
         return Err(failed(&"it has another format"));
     }
     serde_json::from_value(value).map_err(|error| failed(&error))

@@ -543,7 +543,7 @@ impl Advice {
         Document::new(format!("What makes {} faster?", self.service), blocks)
     }
 
-    /// What to change for each chosen setting, with its gain and its costs.
+    /// The change for each chosen setting, with its gain and its costs.
     fn to_write(&self) -> Vec<NamedText> {
         let each = |tried: &TriedSetting| {
             let figure = |name: &str, known: Option<EffectEstimate>| {

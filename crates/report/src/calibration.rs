@@ -305,7 +305,7 @@ impl Report for Surveyed<'_> {
         Document::new(self.title(), [self.basis(), hazards, self.expected()])
     }
 
-    /// What can be improved.
+    /// Findings that can be improved.
     fn brief(&self) -> Document {
         let improvable = |hazard: &&Hazard| match hazard.grade {
             Grade::Invalid | Grade::Warning => true,
@@ -359,7 +359,7 @@ impl Surveyed<'_> {
         }
     }
 
-    /// What the first line is based on.
+    /// The basis of the first line.
     fn basis(&self) -> DocumentPart {
         let is_disturbed = self.count(Grade::Warning) > 0;
         let worse = if is_disturbed {

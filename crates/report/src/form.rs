@@ -14,7 +14,7 @@ use model::document::Document;
 
 /// Format number of all JSON documents of reports. Within a format, fields are added and never renamed or
 /// removed (docs/formats.md).
-const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 1;
 
 /// A document of Proofload. Within a format, fields are added, and never renamed or removed. Ratios are
 /// candidate over baseline: 1.1 is ten per cent more. Names of fields end in their unit. Null means "not

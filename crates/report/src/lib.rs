@@ -33,7 +33,7 @@ pub use experiment::{
     LatencyQuantile, MeasuredRecord, REPORT_PAGE, load_schema, quantiles, schema,
 };
 pub use form::{
-    CSV, FORMS, Form, FormOptions, HTML, JSON, JUNIT, MARKDOWN, Report, SVG, TEXT, render,
+    CSV, FORMAT, FORMS, Form, FormOptions, HTML, JSON, JUNIT, MARKDOWN, Report, SVG, TEXT, render,
     with_format,
 };
 pub use gate::Gated;

@@ -119,15 +119,16 @@ fn redirected(before: &[String]) -> Option<String> {
     Some(script.strip_prefix(REDIRECTS)?.replace("{scratch}/", ""))
 }
 
-/// A file that starts several processes of the script.
+/// Code that starts several processes of the script. A file with the script itself must not fork in its workers.
 fn cluster(count: u32, command: &[String]) -> String {
-    let exec = match NodeCommand::parse(command) {
-        Ok(NodeCommand { script, .. }) => format!("cluster.setupPrimary({{ exec: '{script}' }}); "),
-        Err(_) => String::new(),
+    let fork = format!("for (let n = 0; n < {count}; n++) cluster.fork();");
+    let code = match NodeCommand::parse(command) {
+        Ok(NodeCommand { script, .. }) => {
+            format!("cluster.setupPrimary({{ exec: '{script}' }}); {fork}  // in a file of its own")
+        }
+        Err(_) => format!("if (cluster.isPrimary) {fork} else {{ /* the service */ }}"),
     };
-    format!(
-        "const cluster = require('node:cluster'); {exec}for (let n = 0; n < {count}; n++) cluster.fork();"
-    )
+    format!("const cluster = require('node:cluster'); {code}")
 }
 
 #[cfg(test)]
@@ -191,5 +192,7 @@ mod tests {
             cluster.contains("exec: 'server.js'") && cluster.contains("n < 2;"),
             "{cluster}"
         );
+        let unknown = super::cluster(2, &["./start".to_owned()]);
+        assert!(unknown.contains("if (cluster.isPrimary) for"), "{unknown}");
     }
 }

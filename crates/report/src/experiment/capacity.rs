@@ -31,7 +31,7 @@ fn verdict(of: &Capacity) -> (Tone, &'static str) {
     }
 }
 
-/// The capacity in words, or what is known instead.
+/// The capacity in words, or a bound of it.
 fn holds(record: &Record, of: &Capacity) -> String {
     let slo = slo(record);
     let erratic = of
@@ -300,7 +300,7 @@ fn doubt(of: &Capacity, erratic: Erratic) -> String {
     )
 }
 
-/// What to do if no rate held.
+/// The next step if no rate held.
 fn nothing_held(record: &Record, of: &Capacity) -> Option<String> {
     let ([None, Some(_)], None) = (of.bracket, of.erratic) else {
         return None;
